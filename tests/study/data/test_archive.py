@@ -20,11 +20,6 @@ def files(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-def test_shared_top_folder_is_left_out(tmp_path):
-    archive = make_zip(tmp_path / "a.zip", [("top/", ""), ("top/a/x.txt", "x"), ("top/y.txt", "y")])
-    assert files(unpack_zip(archive, tmp_path / "out")) == ["a/x.txt", "y.txt"]
-
-
 def test_without_a_shared_top_folder_names_stay(tmp_path):
     archive = make_zip(tmp_path / "a.zip", [("a/x.txt", "x"), ("y.txt", "y")])
     assert files(unpack_zip(archive, tmp_path / "out")) == ["a/x.txt", "y.txt"]

@@ -40,15 +40,6 @@ def test_published_padded_float32_of_equal_boxes():
     assert waste.fraction == 0
 
 
-def test_padding_takes_the_largest_width_and_the_largest_height():
-    waste = padding_waste([[0, 0, 10, 2], [5, 5, 8, 12]], channels=1)
-    assert (waste.actual_bytes, waste.padded_bytes) == (20 + 21, 2 * 10 * 7)
-
-
-def test_padding_waste_of_nothing():
-    assert padding_waste(np.empty((0, 4), np.int32)).fraction == 0
-
-
 @pytest.mark.parametrize("generator", [uniform, long_tail, bimodal])
 def test_boxes_lie_inside_the_frame_and_depend_on_the_seed_alone(generator):
     boxes = generator(300, *FRAME)
@@ -65,12 +56,6 @@ def test_side_ranges():
         assert sides.min() == low and high - 3 <= sides.max() <= high
     sides = np.diff(bimodal(4000, *FRAME).reshape(-1, 2, 2), axis=1)
     assert not ((sides > 160) & (sides < 384)).any()
-
-
-@pytest.mark.parametrize("generator", [uniform, long_tail, bimodal])
-def test_frame_too_small_for_the_boxes_is_refused(generator):
-    with pytest.raises(InputError, match="larger than the distribution's largest box"):
-        generator(1000, 200, 200)
 
 
 def test_temporal_starts_with_the_long_tail_and_drifts_by_its_limits():
@@ -98,12 +83,6 @@ def test_satellite_tiles_cover_the_scene_exactly_once(width, height, seed):
     for left, top, right, bottom in satellite_tiles(width, height, seed):
         covered[top:bottom, left:right] += 1
     assert (covered == 1).all()
-
-
-def test_size_quantiles_interpolate():
-    boxes = [[0, 0, 10, 100], [0, 0, 20, 300]]
-    np.testing.assert_allclose(size_quantiles(boxes, [0, 50, 100]), [[10, 100], [15, 200], [20, 300]])
-    assert size_quantiles(boxes).shape == (101, 2)
 
 
 def test_bad_arguments():

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import resource
 import shutil
 from contextlib import contextmanager
@@ -84,20 +83,6 @@ class TestVisDrone:
         assert entries(tmp_path / "raw") == ["visdrone-val", "visdrone-val.json"]
         np.testing.assert_array_equal(load_pool(tmp_path / "raw" / receipt.path), load_pool(drone_root))
 
-    def test_mirror_with_the_archive_gives_the_same_content(self, drone_dataset, drone_archive, tmp_path):
-        receipt = get(drone_dataset, tmp_path, mirror=drone_archive.parent, mode="real")
-        assert (receipt.source, receipt.sha256) == ("mirror", drone_dataset.content_sha256)
-
-    def test_read_only_mirror(self, drone_dataset, drone_root, tmp_path):
-        mirror = shutil.copytree(drone_root.parent, tmp_path / "mirror")
-        for path in [*mirror.rglob("*"), mirror]:
-            path.chmod(0o555 if path.is_dir() else 0o444)
-        get(drone_dataset, tmp_path, mirror=mirror)
-        for path in (tmp_path / "raw").rglob("*"):
-            assert os.stat(path).st_mode & 0o200
-        for path in [mirror, *mirror.rglob("*")]:
-            path.chmod(0o755)
-
     def test_download(self, drone_dataset, drone_archive, tmp_path, server):
         url = server.put("drone.zip", drone_archive.read_bytes())
         server.faults[:] = ["cut"]
@@ -122,15 +107,6 @@ class TestVisDrone:
         write_receipt(replace(receipt, sha256=content_digest(folder)), tmp_path / "raw" / "visdrone-val.json")
         with pytest.raises(DataError, match="has been changed since it was fetched"):
             get(drone_dataset, tmp_path, mode="real")
-
-    def test_changed_data_are_replaced(self, drone_dataset, drone_root, tmp_path):
-        receipt = get(drone_dataset, tmp_path, mirror=drone_root.parent)
-        folder = tmp_path / "raw" / receipt.path
-        next((folder / "annotations").iterdir()).write_text("1,1,20,20,1,4,0,0\n")
-        with pytest.raises(DataError, match="has been changed since it was fetched"):
-            get(drone_dataset, tmp_path, mode="real")
-        get(drone_dataset, tmp_path, mirror=drone_root.parent, mode="real")
-        assert content_digest(folder) == drone_dataset.content_sha256
 
     def test_damaged_mirror_is_refused_and_leaves_nothing(self, drone_dataset, drone_root, tmp_path):
         mirror = shutil.copytree(drone_root.parent, tmp_path / "mirror")
@@ -190,14 +166,6 @@ class TestVisDrone:
         next((wrong / "visdrone_val" / "annotations").iterdir()).write_text("1,1,20,20,1,4,0,0\n")
         assert "download" not in refused(wrong, "not the expected data: its content digest is")
 
-    def test_what_a_mirror_does_not_hold_is_downloaded(self, drone_dataset, drone_archive, tmp_path, server):
-        url = server.put("drone.zip", drone_archive.read_bytes())
-        assert get(replace(drone_dataset, url=url), tmp_path, mirror=tmp_path).source == "download"
-
-    def test_real_data_take_the_place_of_the_sample(self, drone_dataset, drone_root, tmp_path):
-        assert get(drone_dataset, tmp_path).synthetic
-        assert not get(drone_dataset, tmp_path, mirror=drone_root.parent).synthetic
-
     def test_sample_on_request_though_real_data_are_at_hand(
         self, drone_dataset, drone_root, tmp_path, caplog
     ):
@@ -211,12 +179,6 @@ class TestVisDrone:
         with pytest.raises(DataError, match=r"asked for .* found none: .* internet; or put .* --mirror"):
             get(drone_dataset, tmp_path, mode="real")
         assert entries(tmp_path / "raw") == []
-
-    def test_receipt_elsewhere_has_a_path_relative_to_itself(self, drone_dataset, tmp_path):
-        path = tmp_path / "elsewhere" / "r.json"
-        receipt = get(drone_dataset, tmp_path, mode="sample", receipt=path)
-        assert receipt.path == "../raw/synthetic-visdrone"
-        assert (path.parent / receipt.path / "annotations").is_dir()
 
     def test_raw_folder_that_can_not_be_made(self, drone_dataset, tmp_path):
         (tmp_path / "raw").write_text("a file")
@@ -316,17 +278,6 @@ class TestSentinel2:
         write_band(tmp_path / "raw" / receipt.path, Band(scene[2][:20, 1:41], 0, *GEOREFERENCE))
         assert get(dataset, tmp_path, window=[9700, 6900, 40, 20]).synthetic
 
-    def test_another_scene_in_the_mirror_is_refused(self, scene, tmp_path):
-        mirror, dataset, _ = scene
-        with pytest.raises(DataError, match="not the expected scene"):
-            get(replace(dataset, content_sha256="0" * 64), tmp_path, mirror=mirror, mode="real")
-        assert entries(tmp_path / "raw") == []
-
-    def test_window_that_the_mirror_does_not_hold(self, scene, tmp_path):
-        mirror, dataset, _ = scene
-        with pytest.raises(DataError, match=r"clip\.tif holds columns 9700\.\.10800"):
-            get(dataset, tmp_path, mirror=mirror, mode="real", window=[0, 0, 10, 10])
-
     def test_whole_band_is_downloaded_as_a_file(self, scene, tmp_path, server, monkeypatch):
         mirror, dataset, pixels = scene
         monkeypatch.setattr("octopus_study.data.sentinel2_source.FULL_SCENE", SURROUNDINGS)
@@ -335,15 +286,6 @@ class TestSentinel2:
         receipt = get(replace(dataset, url=url), tmp_path, window=SURROUNDINGS)
         assert (receipt.source, receipt.sha256) == ("download", pixel_digest(pixels))
         assert entries(tmp_path / "raw") == ["sentinel2-b04", "sentinel2-b04.json"]
-
-    def test_damaged_whole_band_is_not_kept(self, scene, tmp_path, server, monkeypatch):
-        mirror, dataset, _ = scene
-        monkeypatch.setattr("octopus_study.data.sentinel2_source.FULL_SCENE", SURROUNDINGS)
-        url = server.put("B04.tif", (mirror / "sentinel2" / "clip.tif").read_bytes())
-        wrong = replace(dataset, url=url, content_sha256="0" * 64)
-        with pytest.raises(DataError, match="not the expected scene"):
-            get(wrong, tmp_path, window=SURROUNDINGS, mode="real")
-        assert entries(tmp_path / "raw") == []
 
     def test_nothing_at_hand_gives_a_georeferenced_sample(self, scene, tmp_path):
         receipt = get(scene[1], tmp_path, window=[100, 200, 64, 32])
@@ -366,11 +308,6 @@ def test_unknown_mode_and_data_set(tmp_path):
         fetch("visdrone-val", raw_dir=tmp_path, mode="fake")
     with pytest.raises(DataError, match="no data set 'coco'"):
         fetch("coco", raw_dir=tmp_path)
-
-
-def test_unknown_kind(drone_dataset, tmp_path):
-    with pytest.raises(DataError, match="unknown kind 'video'"):
-        get(replace(drone_dataset, kind="video"), tmp_path)
 
 
 def test_windows():

@@ -36,14 +36,6 @@ def quick_retries(monkeypatch):
     monkeypatch.setitem(sentinel2.HTTP_OPTIONS, "GDAL_HTTP_RETRY_DELAY", 0.01)
 
 
-def test_whole_file(clip):
-    path, pixels = clip
-    band = read_band(path)
-    np.testing.assert_array_equal(band.pixels, pixels)
-    assert (band.nodata, band.crs, band.attribution) == (0, "EPSG:32622", sentinel2.ATTRIBUTION)
-    assert (band.transform.c, band.transform.f) == (499_980 + 97_000, 7_500_000 - 69_000)
-
-
 def test_window_is_counted_in_the_scene(clip):
     path, pixels = clip
     band = read_band(path, Window(9710, 6920, 30, 40))
@@ -78,17 +70,6 @@ def test_what_is_no_band_is_refused(tmp_path, server):
     for name in (tmp_path / "page.tif", tmp_path / "missing.tif", server.address + "/missing.tif"):
         with pytest.raises(DataError, match="can't read a band from"):
             read_band(name)
-
-
-def test_other_pixel_types_are_refused(tmp_path):
-    path = tmp_path / "rgb.tif"
-    transform = sentinel2.window_transform(PLACE)
-    with rasterio.open(
-        path, "w", driver="GTiff", width=4, height=4, count=3, dtype="uint8", transform=transform
-    ) as target:
-        target.write(np.zeros((3, 4, 4), np.uint8))
-    with pytest.raises(DataError, match="3 bands of uint8; expected one of uint16"):
-        read_band(path)
 
 
 def test_pixels_of_another_size_are_refused(clip, tmp_path):
@@ -145,8 +126,3 @@ def test_reflectance(applied, expected):
 )
 def test_offset_state_of_an_item(properties, expected):
     assert boa_offset_applied({"id": "x", "properties": properties}) is expected
-
-
-def test_item_without_a_baseline_is_refused():
-    with pytest.raises(DataError, match="can't tell the offset"):
-        boa_offset_applied({"id": "x", "properties": {}})

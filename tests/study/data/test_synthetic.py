@@ -6,12 +6,8 @@ import numpy as np
 
 from octopus_study.data import synthetic, visdrone
 from octopus_study.data.size_table import (
-    BINS,
-    LEVELS,
     draw_sizes,
     read_size_table,
-    size_table,
-    write_size_table,
 )
 from octopus_study.data.workload import sample_boxes
 
@@ -38,25 +34,12 @@ def test_pool_obeys_the_rule_of_the_real_one(drone_root):
     np.testing.assert_array_equal(visdrone.load_pool(drone_root), pool)
 
 
-def test_widths_and_heights_go_together_as_in_the_real_pool():
-    correlation = np.corrcoef(sides(synthetic.drone_pool()).T)[0, 1]
-    assert 0.45 < correlation < 0.60  # 0.525 in the real pool
-
-
 def test_other_seeds_and_small_draws_keep_the_sizes():
     for seed in range(5):
         sizes = draw_sizes(read_size_table(), 400, np.random.RandomState(seed))
         np.testing.assert_allclose(np.median(sizes, axis=0), MEDIAN, rtol=0.10)
     assert draw_sizes(read_size_table(), 0, np.random.RandomState(0)).shape == (0, 2)
     assert synthetic.drone_pool(3).shape == (3, 4)
-
-
-def test_size_table_round_trip(tmp_path):
-    table = size_table(synthetic.drone_pool())
-    assert table.shape == (BINS, len(LEVELS), 2)
-    write_size_table(table, tmp_path / "t.csv")
-    np.testing.assert_allclose(read_size_table(tmp_path / "t.csv"), table, atol=0.006)
-    assert (np.diff(table, axis=1) >= 0).all()
 
 
 def test_sample_is_fast_and_always_the_same(drone_root, tmp_path):
@@ -79,17 +62,6 @@ def test_frame_has_texture_and_objects():
         inside[top:bottom, left:right] = True
     change = np.abs(frame - empty).mean(axis=2)
     assert change[inside].mean() > 3 * change[~inside].mean()
-
-
-def test_smallest_objects_can_be_drawn():
-    boxes = np.array([[1, 1, 17, 17], [50, 50, 66, 370], [100, 100, 420, 116]], dtype=np.int32)
-    assert synthetic.drone_frame(boxes).shape == (1080, 1920, 3)
-
-
-def test_annotations_have_categories(drone_root):
-    counts = visdrone.category_counts(drone_root)
-    assert counts.shape == (12,) and counts.sum() == 2045
-    assert set(np.flatnonzero(counts)) == {synthetic.PEDESTRIAN, synthetic.CAR}
 
 
 def test_published_sample_of_1000_wastes_about_as_much():

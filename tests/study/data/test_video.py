@@ -36,23 +36,6 @@ def test_a_clip_has_the_counts_and_boxes_of_the_pool_none_twice_in_a_frame():
         assert len(set(found)) == len(found) and known.issuperset(found)
 
 
-def test_frames_differ_and_follow_from_the_seed():
-    first, second, other = make_clips(POOL)[2], make_clips(POOL)[2], make_clips(POOL, seed=1)[2]
-    assert all(map(np.array_equal, first.boxes, second.boxes))
-    assert first.detections != other.detections
-    assert not np.array_equal(first.boxes[0][:5], first.boxes[1][:5])
-
-
-def test_the_head_of_a_clip():
-    clip = make_clips(POOL, (2,), frame_rate=4, detections=(3, 3))[0].head("second", 4)
-    assert (clip.name, clip.detections, clip.most) == ("second", 12, 3)
-
-
-def test_a_small_pool_gives_boxes_more_than_once():
-    clip = make_clips(POOL[:2], (1,), frame_rate=3, detections=(5, 5))[0]
-    assert [len(boxes) for boxes in clip.boxes] == [5, 5, 5]
-
-
 def test_frames_pan_to_the_right_and_mirror_the_edge():
     frame = np.arange(2 * 7 * 3, dtype=np.uint8).reshape(2, 7, 3)
     ring = panned(frame, 3, step=2)

@@ -47,11 +47,6 @@ def test_malformed_annotation_names_the_file(tmp_path, text):
         visdrone.read_annotations(tmp_path / "a.txt")
 
 
-def test_sizes_come_from_jpeg_headers_first(tmp_path):
-    root = make_root(tmp_path, {}, [("a", 1, 2), ("b", 640, 360)], [("a", 96, 54)])
-    assert visdrone.image_sizes(root) == {"a": (96, 54), "b": (640, 360)}
-
-
 def test_pool_scales_with_truncation_and_keeps_the_closed_range(tmp_path):
     # The image has half the frame's sides; so 8 px become 16 and 160 px become 320.
     rows = [
@@ -69,22 +64,10 @@ def test_pool_scales_with_truncation_and_keeps_the_closed_range(tmp_path):
     assert pool.tolist() == [[2, 2, 18, 18], [2, 2, 322, 322], [1798, 2, 1918, 42]]
 
 
-def test_pool_truncates_each_of_x_y_w_h(tmp_path):
-    root = make_root(tmp_path, {"a": "10,11,21,23,1,4,0,0\n"}, [("a", 1360, 765)])
-    left, top, width, height = (int(value * 1920 / 1360) for value in (10, 11, 21, 23))
-    assert visdrone.load_pool(root).tolist() == [[left, top, left + width, top + height]]
-
-
 def test_pool_takes_the_first_files_in_sorted_order(tmp_path):
     texts = {stem: f"{index},9,30,30,1,4,0,0\n" for index, stem in enumerate("cab", start=1)}
     root = make_root(tmp_path, texts, [(stem, 1920, 1080) for stem in "abc"])
     assert visdrone.load_pool(root, files=2)[:, 0].tolist() == [2, 3]
-
-
-def test_image_of_unknown_size_is_an_error(tmp_path):
-    root = make_root(tmp_path, {"a": "", "b": ""}, [("a", 10, 10)])
-    with pytest.raises(DataError, match=r"size of 1 images is unknown \(first: b\)"):
-        visdrone.load_pool(root)
 
 
 def test_frame_is_rgb(drone_root):
@@ -103,20 +86,6 @@ def test_frame_that_is_missing_or_of_another_size(tmp_path):
         visdrone.load_frame(root)
 
 
-def test_empty_folder_says_what_to_do(tmp_path):
-    with pytest.raises(DataError, match="fetch visdrone-val again"):
-        visdrone.load_pool(tmp_path)
-    with pytest.raises(DataError, match="fetch visdrone-val again"):
-        visdrone.annotation_files(tmp_path)
-
-
-def test_broken_image_names_the_file(tmp_path):
-    root = make_root(tmp_path, {"a": ""})
-    (root / "images" / "a.jpg").write_text("<html>")
-    with pytest.raises(DataError, match=r"a\.jpg is not an image"):
-        visdrone.image_sizes(root)
-
-
 def test_content_digest_is_that_of_the_checksum_list(tmp_path):
     sizes = [("a", 8, 8), ("b", 640, 480)]
     root = make_root(tmp_path, {"b": "", "a": "1,2,3,4,1,4,0,0\n"}, sizes, images=[("a", 8, 8)])
@@ -125,23 +94,6 @@ def test_content_digest_is_that_of_the_checksum_list(tmp_path):
         for name in ("annotations/a.txt", "annotations/b.txt", "image_sizes.csv", "images/a.jpg")
     )
     assert visdrone.content_digest(root) == hashlib.sha256(listing.encode()).hexdigest()
-
-
-def test_content_digest_does_not_care_where_sizes_come_from(tmp_path):
-    images = [("a", 8, 8), ("b", 16, 24)]
-    bare = make_root(tmp_path / "bare", {"a": "", "b": ""}, images=images)
-    before = visdrone.content_digest(bare)
-    (bare / "images" / "b.jpg").unlink()
-    (bare / "image_sizes.csv").write_text("stem,width,height\nb,16,24\n")
-    assert visdrone.content_digest(bare) == before
-
-
-@pytest.mark.parametrize("text", ["a,1,2\n", "stem,width,height\na,1\n", "stem,width,height\na,1,x\n"])
-def test_malformed_size_table_names_the_file(tmp_path, text):
-    root = make_root(tmp_path, {"a": ""})
-    (root / "image_sizes.csv").write_text(text)
-    with pytest.raises(DataError, match=r"image_sizes\.csv: expected rows of stem,width,height"):
-        visdrone.image_sizes(root)
 
 
 def test_content_digest_notices_each_change(drone_root, tmp_path):

@@ -12,7 +12,7 @@ from fake_nvml import FakeNvml, h200
 
 from octopus.backends.cpu import threads
 from octopus.errors import DeviceError
-from octopus_study.measure import _nvml, available_cores, machine, machine_facts, machine_id, machine_state
+from octopus_study.measure import _nvml, available_cores, machine, machine_facts, machine_id
 
 
 @pytest.fixture
@@ -61,12 +61,6 @@ def test_a_gpu_is_named_after_its_product(gpu):
     assert machine_id("cpu") != "nvidia-h200"
 
 
-def test_a_board_is_named_as_a_whole(gpu, monkeypatch):
-    gpu(None, "Orin")
-    monkeypatch.setattr(machine, "board_model", lambda: "NVIDIA Jetson Orin Nano Developer Kit")
-    assert machine_id() == "nvidia-jetson-orin-nano-developer-kit"
-
-
 def test_the_facts_of_a_gpu_carry_their_units(gpu):
     gpu(h200())
     facts = machine_facts("cuda")
@@ -99,12 +93,6 @@ def test_a_silent_nvml_gives_none_for_all_and_no_zero(gpu, nvml):
     assert set(facts["state"]["gpu"].values()) == {None}
 
 
-def test_old_bindings_give_bytes(gpu):
-    gpu(h200(nvmlDeviceGetName=b"Tesla T4", nvmlSystemGetDriverVersion=b"470.57"))
-    assert machine_id() == "tesla-t4"
-    assert machine_facts()["gpu"]["driver"] == "470.57"
-
-
 def test_a_gpu_that_is_not_there_is_an_error(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     code = "from octopus_study.measure import machine_id; machine_id('cuda')"
@@ -129,12 +117,6 @@ def test_cores_heed_affinity_topology_and_quota(monkeypatch, tmp_path):
     for quota, cores in [("max 100000", 5), ("150000 100000", 1), ("50000 100000", 1), ("300000 100000", 3)]:
         (tmp_path / "cpu.max").write_text(quota)
         assert available_cores() == cores
-
-
-def test_the_state_is_read_anew():
-    state = machine_state("cpu")
-    assert state["gpu"] is None
-    assert state["read_at"].endswith("+00:00")
 
 
 def test_identities_are_digests_that_differ_between_hosts(gpu, monkeypatch, tmp_path):
@@ -172,12 +154,3 @@ def test_a_real_gpu_answers():
     gpu = machine_facts("cuda")["gpu"]
     assert gpu["name"] and gpu["driver"] and gpu["cuda"]
     assert gpu["memory_bytes"] > 1 << 30
-
-
-def test_a_package_in_a_folder_of_its_own_name_has_a_version(monkeypatch, tmp_path):
-    info = tmp_path / "toy_simd" / "Toy_SIMD-4.2.post1.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: Toy-SIMD\nVersion: 4.2.post1\n")
-    assert machine.package_versions(("toy-simd",)) == {"toy-simd": None}
-    monkeypatch.syspath_prepend(tmp_path)
-    assert machine.package_versions(("toy-simd", "toy-none")) == {"toy-simd": "4.2.post1", "toy-none": None}

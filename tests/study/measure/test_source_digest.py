@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import os
 from pathlib import Path
 
 import pytest
@@ -95,39 +93,15 @@ def test_what_a_source_says_is_kept_and_made_anew_where_it_is_damaged(damage, tm
     assert digest.source.__wrapped__(content + b"x = 1\n").meaning != made.meaning
 
 
-def test_a_missing_bound_differs_from_none(package):
-    assert digest_of(package, "x = y[1:]") != digest_of(package, "x = y[:1]")
-    assert digest_of(package, "x = y[1:None]") != digest_of(package, "x = y[1:]")
-    assert digest_of(package, "def f(): return") != digest_of(package, "def f(): return None")
-
-
-def test_empty_fields_leave_no_trace():
-    """Which of them there are depends on the version of Python."""
-    assert digest.canonical(ast.parse("def f(): x = y[1:]")).count("None") == 0
-    assert "[]" not in digest.canonical(ast.parse("class A: x: int"))
-
-
 def test_defaults_keep_their_places(package):
     """A keyword without a default is not the same as one whose neighbour has it."""
     assert digest_of(package, "def f(*, a, b=1): 0") != digest_of(package, "def f(*, a=1, b): 0")
     assert digest_of(package, "x = {**a, 1: 2}") != digest_of(package, "x = {1: 2, **a}")
 
 
-def test_touching_a_file_does_not_count(package):
-    before = source_digest(["octopus"], root=package)
-    os.utime(package / "octopus" / "crop.py", (1, 1))
-    assert source_digest(["octopus"], root=package) == before
-
-
 def test_other_files_count_by_their_bytes(package):
     before = source_digest(["octopus"], root=package)
     (package / "octopus" / "kernels" / "store.cu").write_text("// write\nst.global.cs;")
-    assert source_digest(["octopus"], root=package) != before
-
-
-def test_names_of_files_count(package):
-    before = source_digest(["octopus"], root=package)
-    (package / "octopus" / "crop.py").rename(package / "octopus" / "cut.py")
     assert source_digest(["octopus"], root=package) != before
 
 
@@ -150,11 +124,6 @@ def test_a_part_of_the_package_stands_alone(package):
     (package / "octopus" / "kernels" / "fill.py").write_text("def fill(out):\n    out[:] = 2\n")
     assert source_digest(part, root=package) == before
     assert source_digest([*part, "octopus/kernels"], root=package) != before
-
-
-def test_order_and_overlap_of_the_paths_do_not_count(package):
-    paths = ["octopus/kernels", "octopus/crop.py"]
-    assert source_digest(paths, root=package) == source_digest([*reversed(paths), "octopus"], root=package)
 
 
 def test_absent_and_broken_files_are_named(package):

@@ -48,11 +48,6 @@ def test_only_slowdowns_are_reasons(nvml, mask, reasons):
     assert throttle_reasons() == reasons
 
 
-def test_old_drivers_have_another_name_for_it(nvml):
-    nvml(FakeNvml(nvmlDeviceGetCurrentClocksThrottleReasons=0x8))
-    assert throttle_reasons() == ("hardware slowdown",)
-
-
 @pytest.mark.parametrize("readings", [None, FakeNvml()])
 def test_a_gpu_that_does_not_tell_is_unreadable_and_not_unthrottled(nvml, readings):
     nvml(readings)
@@ -109,14 +104,6 @@ def test_a_container_in_its_quota_is_told(monkeypatch, tmp_path):
     assert watcher() == "CPU quota of the container"
 
 
-def test_a_machine_that_counts_nothing_is_unreadable(monkeypatch, tmp_path):
-    monkeypatch.setattr(throttle, "CPU_ROOT", tmp_path)
-    monkeypatch.setattr(throttle, "CGROUP_STAT", tmp_path / "absent")
-    assert not CpuThrottle().readable
-    (tmp_path / "absent").write_text("usage_usec 2\n")
-    assert not CpuThrottle().readable
-
-
 def test_the_power_limit_is_kept_and_counted_where_it_belongs_to_the_load(nvml):
     nvml(h200(nvmlDeviceGetCurrentClocksEventReasons=0x4))
     watcher = PowerCapKept()
@@ -146,11 +133,3 @@ def test_clocks_are_read_between_blocks_and_once_a_second_at_most(nvml):
         "sm_mhz": {"median": 1950.0, "min": 1755, "max": 1980},
         "memory_mhz": {"median": 3201.0, "min": 3201, "max": 3201},
     }
-
-
-def test_several_watchers_may_share_their_clocks(nvml):
-    nvml(h200())
-    rates = ClockRates()
-    PowerCapKept(rates)()
-    assert rates.summary()["readings"] == 1 and GpuThrottle(rates).rates is rates
-    assert CpuThrottle().rates is None

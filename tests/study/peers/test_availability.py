@@ -10,8 +10,7 @@ import pytest
 from crop_methods import BOXES, FRAME, job
 
 from octopus.backends import cpu
-from octopus.errors import OctopusError
-from octopus_study.peers import availability, padding
+from octopus_study.peers import availability
 from octopus_study.peers.availability import Unavailable, need, need_torch, require_room
 from octopus_study.peers.padding import PaddedBatch
 from octopus_study.studies import context
@@ -38,33 +37,12 @@ def test_torch_has_the_threads_of_the_library(monkeypatch):
         context._set_threads(before)
 
 
-def test_a_missing_parent_package():
-    with pytest.raises(Unavailable, match=r"^Warp Drive is not installed$"):
-        need("octopus_warp.drive", "Warp Drive")
-
-
-@pytest.mark.parametrize("error", ["ImportError", "OSError"])
-def test_a_package_without_its_libraries(tmp_path, monkeypatch, error):
-    (tmp_path / f"octopus_broken_{error.lower()}.py").write_text(f"raise {error}('libwarp.so: not found')")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(Unavailable, match=r"^Warp Drive can't be loaded: libwarp.so: not found$"):
-        need(f"octopus_broken_{error.lower()}", "Warp Drive")
-
-
 def test_a_folder_of_stubs_is_no_package(tmp_path, monkeypatch):
     (tmp_path / "octopus_stubs").mkdir()
     (tmp_path / "octopus_stubs" / "__init__.pyi").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(Unavailable, match="is not installed"):
         need("octopus_stubs", "Warp Drive")
-
-
-def test_an_installed_package():
-    assert need("json.decoder", "JSON").JSONDecoder
-
-
-def test_it_is_an_error_of_octopus():
-    assert issubclass(Unavailable, OctopusError)
 
 
 def test_too_little_memory_says_both_amounts():
@@ -83,9 +61,3 @@ def test_padding_puts_each_crop_in_a_corner():
         crop = FRAME[y1:y2, x1:x2]
         assert np.array_equal(item[: y2 - y1, : x2 - x1], crop)
         assert item.sum(dtype=int) == crop.sum(dtype=int)
-
-
-def test_padding_needs_room_on_the_host(monkeypatch):
-    monkeypatch.setattr(padding.cpu, "free_bytes", lambda: 1000)
-    with pytest.raises(Unavailable, match=r"needs 900,000 bytes on the host"):
-        PaddedBatch(job("cpu"))

@@ -10,16 +10,14 @@ from importlib.util import find_spec
 import numpy as np
 import PIL
 import pytest
-from crop_methods import BOXES, EXACT, FRAME, NAMES, cropped, expected, job, levels, limit, make
+from crop_methods import EXACT, FRAME, NAMES, cropped, expected, job, levels, limit, make
 
-from octopus.errors import InputError
 from octopus_study import names
 from octopus_study.peers import pillow
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.fused import OctopusOnGpu
 from octopus_study.peers.method import CropMethod
 from octopus_study.peers.published import Published, build_metadata
-from octopus_study.peers.registry import make as make_method
 
 REASONS = (
     "is not installed", "can't be loaded", "has no CUDA provider", "offers no device", "is C++", "can't be had",
@@ -127,41 +125,6 @@ def test_targets_are_the_classes(name, target):
     found = getattr(import_module(f"octopus_study.peers.{module}"), kind)
     assert issubclass(found, CropMethod)
     assert found.name == name
-
-
-def test_who_reads_across_the_edge_is_compared_with_octopus_that_does_so_too():
-    for row in names.CROP_METHODS:
-        if row.target:
-            module, _, kind = row.target.partition(":")
-            edge = getattr(import_module(f"octopus_study.peers.{module}"), kind).edge
-            own = "octopus-image" if edge == "image" and row.name != "octopus-image" else "octopus"
-            assert row.like == own, row.name
-
-
-@pytest.mark.parametrize("table", [names.CROP_METHODS, names.ITEM_METHODS, names.EDGE_METHODS])
-def test_names_and_labels_are_distinct(table):
-    names, labels = [row.name for row in table], [row.label for row in table if row.label]
-    assert len(set(names)) == len(names) and len(set(labels)) == len(labels)
-
-
-def test_every_library_of_a_method_is_known():
-    known = {library.name for library in names.LIBRARIES}
-    assert {row.library for row in names.CROP_METHODS} - {""} <= known
-
-
-def test_an_unknown_name_is_refused():
-    with pytest.raises(InputError, match="there is no method 'opencl'"):
-        make_method("opencl", job("cpu"))
-
-
-def test_a_read_only_frame_is_taken():
-    made = make("onnxruntime-gridsample", "cpu")
-    frozen = FRAME.copy()
-    frozen.flags.writeable = False
-    again = type(made)(
-        type(made.job)(frozen, BOXES, made.job.size, made.job.mean, made.job.std, made.job.out)
-    )
-    check(again)
 
 
 def test_the_published_passes_do_round():

@@ -63,13 +63,6 @@ def test_another_source_than_the_pinned_one_is_refused(alone):
         fetch(SOURCE, alone / "into")
 
 
-def test_without_network_and_mirror_the_address_is_told(alone, monkeypatch):
-    monkeypatch.delenv("OCTOPUS_MIRROR")
-    address = "https://raw.githubusercontent.com/who/what/c0ffee/src/a.cu"
-    with pytest.raises(Unavailable, match=f"can't reach {address}"):
-        fetch(SOURCE, alone / "into")
-
-
 def test_without_a_compiler_there_is_a_reason(alone, monkeypatch):
     monkeypatch.setenv("PATH", str(alone))
     for variable in ("CUDA_HOME", "CUDA_PATH"):
@@ -90,11 +83,3 @@ def test_what_does_not_compile_is_a_reason_and_leaves_nothing(alone, monkeypatch
 def test_sources_are_pinned(source):
     assert len(source.commit) == 40 and (native_build.HERE / f"{source.name}.cu").is_file()
     assert all(len(sha256) == 64 for _, sha256 in source.files.values())
-
-
-def test_the_functions_are_compiled_with_the_pinned_source(monkeypatch):
-    mirror = os.environ.get("OCTOPUS_PEERS_MIRROR")  # set it to the folder of the data sets' mirror
-    if not mirror or shutil.which("nvcc") is None:
-        pytest.skip("needs OCTOPUS_PEERS_MIRROR and nvcc")
-    monkeypatch.setenv("OCTOPUS_MIRROR", mirror)
-    assert library(CUFRAME).cuframe_crop

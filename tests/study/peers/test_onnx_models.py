@@ -32,19 +32,6 @@ def padded_items(boxes):
     return items
 
 
-@BOTH
-def test_the_bytes_are_the_same_each_time(write):
-    assert write(SIZE, MEAN, STD) == write(SIZE, MEAN, STD)
-    assert write(SIZE, MEAN, STD) != write(SIZE, STD, MEAN)
-
-
-@BOTH
-def test_versions_that_both_runtimes_take(write):
-    model = onnx.load_from_string(write(SIZE, MEAN, STD))
-    assert model.ir_version == 8
-    assert [(item.domain, item.version) for item in model.opset_import] == [("", 17)]
-
-
 @pytest.mark.parametrize("count", [1, 3, 5])
 def test_grid_sample_at_any_number_of_boxes_and_frame(count):
     frame, boxes = FRAME[:, : 300 - count], BOXES[-count:].clip(max=300 - count)

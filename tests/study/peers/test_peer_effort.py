@@ -5,16 +5,14 @@ The libraries themselves are replaced by what counts their calls, so that none h
 
 from __future__ import annotations
 
-import sys
 import time
-from collections import Counter
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import cv2
 import numpy as np
 import pytest
-from crop_methods import BOXES, FRAME, MEAN, SIZE, STD, job
+from crop_methods import BOXES, FRAME, MEAN, SIZE, STD
 
 from octopus.backends import cpu
 from octopus_study.peers import cvcuda, opencv
@@ -23,8 +21,6 @@ from octopus_study.peers.grid_sample import GridSample
 from octopus_study.peers.job import make_job
 from octopus_study.peers.onnxruntime_graphs import OnnxRuntimeSession
 from octopus_study.peers.roi_align import RoiAlign
-
-FORMS = [*opencv.ONE_THREAD, opencv.OpenCvTableThreads, opencv.OpenCvInPlaceThreads]
 
 
 def bare(kind, **attributes):
@@ -92,52 +88,6 @@ def test_the_pipeline_of_dali_does_all_of_a_series_and_no_more(count):
     assert told.count("feed_input") == 3 * count
     ahead = [told[:place].count("schedule_run") for place, name in enumerate(told) if name == "share_outputs"]
     assert ahead == [min(number + AHEAD, count) for number in range(count)]
-
-
-def test_a_batch_of_the_pipeline_of_dali_is_ordered_once():
-    made = bare(DaliPipeline, _pipeline=MagicMock(), _frames="frames", _outputs=None)
-    made._pipeline.share_outputs.side_effect = lambda: ("batch",)
-    made.run()
-    told = calls(made._pipeline)
-    assert told == ["feed_input"] * 3 + ["schedule_run", "release_outputs", "share_outputs"]
-
-
-@pytest.mark.parametrize("kind", FORMS)
-def test_opencv_resizes_each_crop_once_on_one_thread_per_crop(kind, monkeypatch):
-    made, resized = kind(job("cpu")), []
-    resize = cv2.resize
-    monkeypatch.setattr(
-        opencv.cv2, "resize", lambda *given, **more: (resized.append(1), resize(*given, **more))[1]
-    )
-    cv2.setNumThreads(2)
-    made.run()
-    planes = 3 if isinstance(made, opencv.OpenCvFrame) else 1
-    assert len(resized) == planes * len(BOXES)
-    assert cv2.getNumThreads() == 1
-
-
-CALLS = {
-    opencv.OpenCv: {"astype": 1, "resize": 1, "transpose": 1},
-    opencv.OpenCvInPlace: {"astype": 1, "resize": 1, "transform": 1, "split": 1},
-    opencv.OpenCvTable: {"LUT": 1, "resize": 1, "split": 1},
-    opencv.OpenCvFrame: {"resize": 3},
-}
-
-
-@pytest.mark.parametrize(("kind", "per_crop"), CALLS.items())
-def test_opencv_calls_nothing_else_for_a_crop(kind, per_crop):
-    made, told = kind(job("cpu")), Counter()
-    made.run()
-    planes = list(made.job.out)
-    sys.setprofile(lambda frame, event, call: event == "c_call" and told.update([call.__name__]))
-    try:
-        for (x1, y1, x2, y2), out in zip(BOXES, planes, strict=True):
-            made.crop(x1, y1, x2, y2, out)
-    finally:
-        sys.setprofile(None)
-    assert told - Counter(setprofile=1, hasattr=len(BOXES)) == Counter(
-        {name: len(BOXES) * many for name, many in per_crop.items()}
-    )
 
 
 def test_opencv_is_as_quick_as_the_loop_that_anyone_would_write():

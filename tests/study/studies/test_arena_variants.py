@@ -13,8 +13,6 @@ import pytest
 
 import octopus
 from octopus_study.config import load_config
-from octopus_study.data.workload import Workload
-from octopus_study.errors import Unavailable
 from octopus_study.peers.native_methods import from_nv12, to_nv12
 from octopus_study.report.claims.rules import load_claims
 from octopus_study.studies.arena import counts, variants, video
@@ -101,12 +99,6 @@ def test_an_answer_to_other_options_is_seen(context, monkeypatch, name, options)
     assert found["octopus"].startswith("different: largest error")
 
 
-def test_memory_that_is_left_alone_is_seen(context, monkeypatch):
-    monkeypatch.setattr(variants.OfVariant, "kernels", lambda self: None)
-    found = answers(part_of(context, "float16-256", 6).rows(context))
-    assert "NaN" in found["octopus"]
-
-
 @pytest.mark.parametrize(
     ("name", "rows"),
     [
@@ -154,18 +146,6 @@ def test_video_in_another_range_is_seen(context, monkeypatch):
     assert found["opencv-table"].startswith("different") and found["octopus-converted"].startswith(
         "different"
     )
-
-
-def test_frames_that_no_conversion_takes_say_so(context):
-    frame = context.workload.frame[:, :1918]
-    data = Workload("synthetic-visdrone", True, frame, context.workload.pool, "")
-    (part,) = video.parts(context)
-    found = answers(part.rows(dataclasses.replace(context, data=data)))
-    assert set(found.values()) == {
-        "unavailable: NV12 has even sides and the conversion ahead reads words; the frame is 1918 x 1080"
-    }
-    with pytest.raises(Unavailable):
-        video.coded(frame[:1079], "full")
 
 
 @pytest.mark.gpu

@@ -14,7 +14,6 @@ from octopus_study.measure.dependence import PROCESS_BLOCKS
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.fused import Octopus
 from octopus_study.peers.job import make_job
-from octopus_study.reference import crops as reference
 from octopus_study.studies import context as studies_context
 from octopus_study.studies import processes
 from octopus_study.studies.comparison import Comparison, Part, compare, measure_plan
@@ -33,11 +32,6 @@ def job():
 @pytest.fixture
 def expected():
     return ReferenceCrops(FRAME, (16, 12), MEAN, STD).of(BOXES)
-
-
-def test_the_reference_is_that_of_the_kernels(expected):
-    right = reference.crop_resize(FRAME, BOXES, (16, 12), np.array(MEAN), np.array(STD))
-    assert np.allclose(expected, right, atol=1e-5)
 
 
 def test_a_method_that_writes_nothing_does_not_pass_with_old_values(job, expected):
@@ -78,18 +72,6 @@ def test_a_method_that_fails_is_unavailable_and_one_without_a_result_is_not_judg
 
     answers = check(job, [job.method("fails", fail), Method("bound", lambda: None)], expected)
     assert answers == {"fails": "unavailable: RuntimeError: no such engine", "bound": "n/a"}
-
-
-def test_a_job_needs_a_device():
-    with pytest.raises(InputError, match="cpu or cuda"):
-        make_job(FRAME, BOXES, (16, 12), MEAN, STD, "auto")
-
-
-def test_a_part_of_the_crops_can_be_compared(job, expected):
-    octopus = Octopus(job)
-    answers = check(job, [octopus.timed(), job.method("lazy", lambda: None)], expected[::2], every=2)
-    assert answers["octopus"] == "same"
-    assert answers["lazy"].startswith("different: ")
 
 
 class Context:

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tiny_torch
 
 from octopus_study.measure import Budget, Case, Method, run_paired, validate_rows
 from octopus_study.peers.availability import Unavailable
-from octopus_study.studies.concurrency import pool as pool_module
-from octopus_study.studies.concurrency import study
 from octopus_study.studies.concurrency.comparisons import (
-    ALL,
     PROCESSES,
     PROCESSES_MPS,
     BlockClock,
     Recorded,
-    ToldClock,
     comparisons,
     same,
 )
 from octopus_study.studies.concurrency.methods import METHODS
-from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, STAGES, VISUAL_ODOMETRY
-from octopus_study.studies.concurrency.pool import CLIENTS, TRACED, TRACED_COPIES, TURNED_OFF, Pool
+from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY
+from octopus_study.studies.concurrency.pool import CLIENTS, Pool
 from octopus_study.studies.concurrency.trace import Trace
 from octopus_study.studies.concurrency.worker import Order
 
@@ -31,21 +26,6 @@ ORDER = Order("sequential", "frame.npy", 42)
 GIB = 1 << 30
 TRACE = Trace(1, 0.5, None, None, 2.0, 0.75)
 MEMORY = [one for one in comparisons("synthetic", 20) if one.layer in ("memory", "deterministic")]
-
-
-def test_without_a_gpu_every_number_says_so(quick_rows):
-    rows = quick_rows("concurrency")
-    assert set(rows.answer) == {"unavailable: two models on one GPU need a GPU"}
-    for quantity in ("makespan", "device_delta"):
-        assert set(rows.method[rows.quantity == quantity]) == set(ALL)
-    assert set(rows.method[rows.quantity == "process_context"]) == {"process", "process-mps"}
-    assert set(rows.method[rows.quantity == "mps_clients"]) == {PROCESSES_MPS}
-    assert set(rows.method[rows.quantity == "stage_time"]) == set(STAGES)
-    assert set(rows.method[rows.workload == "crops-beside-model"]) == {
-        "model-alone", "crops-first", "crops-beside", "crops-alone",
-    }  # fmt: skip
-    alone = rows[rows.method == "visual-odometry-alone"]
-    assert set(alone.quantity) == {"makespan", "latency_visual_odometry", "device_delta"}
 
 
 class Counting:
@@ -99,32 +79,6 @@ def test_blocks_stay_in_step_when_another_method_fails():
     assert len(own) >= 3
     found = [row for row in recorded["two-threads"].rows(CASE, own) if row.value < 100]
     assert [row.block for row in found] == [row.block for row in own]
-
-
-def test_each_model_by_itself_has_rows_or_gaps(quick_context, monkeypatch):
-    compared = next(one for one in comparisons("synthetic", 20) if one.quantity == "stage_time")
-    context, device = quick_context("concurrency"), tiny_torch.device()
-
-    def rows(runs):
-        monkeypatch.setattr(study, "stage_runs", lambda *_: runs)
-        made = study._stage_rows(context, compared, device, [])
-        validate_rows(made)
-        return [row for row in made if row.quantity == "stage_time"]
-
-    blocks = context.budget.min_blocks
-    made = rows(dict.fromkeys(STAGES, lambda: None))
-    assert sorted({row.method for row in made}) == sorted(STAGES)
-    assert {row.block for row in made} == set(range(blocks))
-    failed = rows({**dict.fromkeys(STAGES, lambda: None), "dinov2": lambda: 1 / 0})
-    assert [row.answer for row in failed if row.method == "dinov2"] == [
-        "unavailable: ZeroDivisionError: division by zero"
-    ]
-    monkeypatch.setattr(study, "run_paired", lambda *_: 1 / 0)
-    assert {row.method for row in rows({"dinov2": lambda: None}) if row.value is None} == set(STAGES)
-
-
-def test_a_told_time_is_what_the_run_says():
-    assert ToldClock().time(lambda: 12.5) == 12.5
 
 
 def test_answers_are_compared_array_by_array():
@@ -253,24 +207,6 @@ def test_contexts_and_memory_are_what_the_gpu_loses():
     assert sum(bool(each.environment) for each in members) == clients
 
 
-def test_clients_that_only_start_cuda_are_gone_before_models_are_loaded():
-    pool, members, _, _ = pool_of()
-    with pool:
-        list(pool.work(MEMORY))
-        more = [each for each in members if each.environment][2:]
-        assert [[command for command, _ in each.said] for each in more] == [["context"]] * CLIENTS
-        assert not any(each.held for each in more)
-
-
-def test_a_client_more_that_fails_costs_nothing_but_its_context(monkeypatch):
-    pool, _, _, _ = pool_of()
-    with pool:
-        monkeypatch.setattr(pool._clients[1], "request", lambda *_, **__: 1 / 0)
-        rows = list(pool.work(MEMORY))
-        assert set(pool.methods) == {PROCESSES, PROCESSES_MPS}
-    assert [block for name, block in values(rows, "process_context") if name == "process-mps"] == [0, 1, 2]
-
-
 @pytest.mark.parametrize("clients_of", [lambda own: [], lambda own: own[:1], lambda own: [*own, 7]])
 def test_without_the_proof_the_mps_method_does_not_run(clients_of):
     pool, _, _, _ = pool_of(clients_of)
@@ -281,30 +217,6 @@ def test_without_the_proof_the_mps_method_does_not_run(clients_of):
     said = [row for row in rows if PROCESSES_MPS in (row.method,) or row.method == "process-mps"]
     assert {row.quantity for row in said} == {"device_delta", "process_context", "mps_clients"}
     assert all(row.answer.startswith("unavailable: clients are ") for row in said)
-
-
-def test_clients_that_leave_while_they_are_timed_are_told():
-    lost = []
-    pool, _, _, _ = pool_of(lambda own: own[len(lost) :])
-    with pool:
-        list(pool.work(MEMORY))
-        lost.append(1)
-        assert pool.still_attached().startswith("clients are ")
-
-
-def test_no_daemon_leaves_two_processes_without_it():
-    pool, _, _, _ = pool_of()
-
-    def missing():
-        raise Unavailable("it is not installed")
-
-    pool._mps_of = missing
-    with pool:
-        rows = list(pool.work(MEMORY))
-        assert set(pool.methods) == {PROCESSES}
-    assert [row.answer for row in rows if row.quantity == "mps_clients"] == [
-        "unavailable: it is not installed"
-    ]
 
 
 def test_a_process_that_fails_is_a_gap_and_the_others_go_on():
@@ -324,42 +236,6 @@ def test_a_process_that_fails_is_a_gap_and_the_others_go_on():
     assert set(pool.traces) == set(METHODS) - {"two-threads"}
 
 
-def test_a_trace_is_made_behind_the_memory_and_costs_nothing_else():
-    pool, members, _, _ = pool_of(fails={("prefetch", "trace")})
-    with pool:
-        rows = list(pool.work(MEMORY))
-    assert pool.traces.pop("prefetch") == "trace fails"
-    assert {name: len(traces) for name, traces in pool.traces.items()} == {
-        name: TRACED_COPIES if name == "pipeline" else TRACED for name in METHODS if name != "prefetch"
-    }
-    assert all(trace == TRACE for traces in pool.traces.values() for trace in traces)
-    assert not [row for row in rows if row.value is None]
-    asked = [command for command, _ in next(each for each in members if each.order.method == "prefetch").said]
-    assert asked == ["context", "load", "run", "trace"]
-
-
-def test_processes_can_be_turned_off():
-    pool, members, daemon, _ = pool_of(processes=False)
-    with pool:
-        rows = list(pool.work(MEMORY))
-        assert not daemon.open
-    assert set(pool.missing.values()) == {TURNED_OFF}
-    assert not any(each.environment for each in members)
-    assert [row.method for row in rows if row.answer.endswith(TURNED_OFF)].count("process") == 1
-
-
-def test_all_processes_start_at_once_where_there_is_room(monkeypatch):
-    started = []
-    monkeypatch.setattr(Worker, "start", lambda self: started.append(self))
-    monkeypatch.setattr(pool_module, "available_cores", lambda: 16)
-    monkeypatch.setattr(pool_module.cpu, "free_bytes", lambda: 128 * GIB)
-    pool, members, _, _ = pool_of()
-    with pool:
-        assert started == [each for each in members if each in started]
-        assert len(started) == len(members)
-        assert list(pool.work(MEMORY))
-
-
 def test_a_pool_that_fails_to_begin_leaves_no_daemon_and_no_process(monkeypatch):
     def fail():
         raise OSError("no more processes")
@@ -373,14 +249,3 @@ def test_a_pool_that_fails_to_begin_leaves_no_daemon_and_no_process(monkeypatch)
         pass
     assert ended == [True]
     assert len(closed) == len(members) == 4 + len(pool._own) + 2 + 2 + CLIENTS
-
-
-def test_a_daemon_that_the_system_refuses_is_a_gap():
-    pool, _, _, _ = pool_of()
-
-    def refused():
-        raise PermissionError("not here")
-
-    pool._mps_of = refused
-    with pool:
-        assert pool.missing == {PROCESSES_MPS: "PermissionError: not here"}

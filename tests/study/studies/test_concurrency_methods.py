@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 import tiny_torch
@@ -17,7 +15,7 @@ from octopus_study.studies.concurrency.methods import (
     pipelines_of,
 )
 from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY
-from octopus_study.studies.concurrency.pipeline import PlacedPipeline, stage_runs
+from octopus_study.studies.concurrency.pipeline import stage_runs
 
 BOTH = [name for name in METHODS if name not in ALONE]
 
@@ -67,13 +65,6 @@ def test_mechanisms_are_counted():
     assert counted["prefetch"] == counted["pipeline"] == {"streams": 2}
 
 
-def test_threads_end_with_their_method():
-    before = threading.active_count()
-    for name in ("two-threads", "pipeline"):
-        run(name)
-    assert threading.active_count() == before
-
-
 @pytest.mark.parametrize("kind", [Prefetch, AsyncPipeline])
 def test_a_copy_ahead_that_is_left_out_is_seen(kind, monkeypatch):
     method = kind(tiny_torch.device(), tiny_torch.pipelines())
@@ -81,39 +72,6 @@ def test_a_copy_ahead_that_is_left_out_is_seen(kind, monkeypatch):
     found = method.check()
     method.close()
     assert all(np.isnan(array).all() for name, array in found.items() if name.endswith("points"))
-
-
-def test_an_upload_that_is_left_out_is_seen(monkeypatch):
-    monkeypatch.setattr(PlacedPipeline, "upload", lambda self, side=0, stream=None: None)
-    found = make("sequential", tiny_torch.device(), tiny_torch.pipelines()).check()
-    assert np.isnan(found["visual_odometry.points"]).all()
-
-
-def test_an_error_in_a_thread_is_the_methods_error():
-    pipelines = tiny_torch.pipelines()
-
-    def fail(*_):
-        raise RuntimeError("out of memory")
-
-    broken = pipelines[SATELLITE_MATCHING]
-    stages = tuple(stage._replace(run=fail) for stage in broken.stages)
-    pipelines[SATELLITE_MATCHING] = type(broken)(
-        broken.name, broken.inputs, stages, broken.results, broken.finish
-    )
-    for name in ("two-threads", "pipeline", "sequential"):
-        with pytest.raises(RuntimeError, match="out of memory"):
-            run(name, pipelines)
-
-
-def test_a_graph_refuses_values_of_another_shape():
-    device = tiny_torch.device()
-    pipeline = tiny_torch.pipelines()[VISUAL_ODOMETRY]
-    placed = PlacedPipeline(device, pipeline, captured=["visual_odometry-1"])
-    placed.upload()
-    placed.compute()
-    placed._values["image"] = tiny_torch.Tensor(np.zeros(4, np.float32))
-    with pytest.raises(ValueError, match="broadcast"):
-        placed.step(pipeline.stages[0])
 
 
 def test_each_model_runs_by_itself_on_what_the_models_before_it_gave():

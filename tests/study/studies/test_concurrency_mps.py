@@ -84,14 +84,6 @@ def test_clients_that_are_attached_are_proved(pretended):
     assert not {name for name in os.environ if name.startswith("CUDA_MPS")}
 
 
-@pytest.mark.parametrize(("chosen", "given"), [("3,4", "0"), ("GPU-8a1b", None), ("", None)])
-def test_a_client_counts_the_devices_that_the_daemon_sees(pretended, monkeypatch, chosen, given):
-    pretended()
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
-    with Mps() as daemon:
-        assert daemon.environment.get("CUDA_VISIBLE_DEVICES") == given
-
-
 @pytest.mark.parametrize(
     ("listed", "said"),
     [("", "clients are none"), ("101\n", "are 101,"), ("101\n102\n7\n", "are 7, 101, 102,")],
@@ -114,32 +106,12 @@ def test_a_daemon_that_fails_says_why(pretended):
         pass
 
 
-def test_a_daemon_that_hangs_is_given_up(pretended):
-    pretended(start="exec sleep 30")
-    with pytest.raises(Unavailable, match=r"did not start within 0\.3 s"), Mps(seconds=0.3):
-        pass
-
-
-def test_a_daemon_that_serves_others_already_is_not_ours(pretended):
-    clients, log = pretended()
-    clients.write_text("7\n")
-    with pytest.raises(Unavailable, match="servers before it has a client"), Mps():
-        pass
-    assert log.read_text().splitlines()[-1] == "quit"
-
-
 def test_a_daemon_that_does_not_quit_is_ended(pretended, monkeypatch):
     pretended(end=":")
     monkeypatch.setattr(mps, "QUIT_SECONDS", 0.2)
     with Mps() as daemon:
         process = int((Path(daemon.environment["CUDA_MPS_PIPE_DIRECTORY"]) / mps.PID_FILE).read_text())
     assert mps._gone(process, 5.0)
-
-
-def test_a_command_that_is_refused_is_no_answer(pretended):
-    pretended()
-    with Mps() as daemon, pytest.raises(Unavailable, match="did not take 'nonsense'"):
-        daemon._say("nonsense")
 
 
 def test_a_study_that_is_terminated_leaves_no_daemon(pretended):

@@ -43,10 +43,6 @@ def test_two_streams_overlap_where_both_work():
     assert found.overlap == 1 / 4
 
 
-def test_streams_that_take_turns_do_not_overlap():
-    assert summary([kernel(7, 0, 1), kernel(8, 1, 2), kernel(7, 2, 3)], PROCESSORS).overlap == 0
-
-
 def test_an_upload_is_hidden_while_a_kernel_runs():
     found = summary([kernel(7, 0, 2), Work(UPLOAD, 9, 1, 3), Work(UPLOAD, 9, 5, 7)], PROCESSORS)
     assert found.hidden == 0.25
@@ -61,24 +57,8 @@ def test_a_kernel_fills_the_gpu_with_a_block_for_every_multiprocessor(blocks, fi
     assert summary([kernel(7, 0, 1, first), kernel(7, 1, 4, second)], PROCESSORS).filled == filled
 
 
-def test_a_trace_without_kernels_is_an_error():
-    with pytest.raises(RuntimeError, match="no kernel"):
-        summary([Work(UPLOAD, 9, 1, 3)], PROCESSORS)
-    with pytest.raises(RuntimeError, match="no kernel"):
-        runs_of([], 3)
-
-
 def test_runs_are_cut_at_the_pauses_between_them():
     run = [Work(UPLOAD, 9, 0, 1), kernel(7, 2, 3), kernel(8, 2.5, 6), kernel(7, 9, 10)]
     runs = [[work._replace(start=work.start + at, end=work.end + at) for work in run] for at in (0, 60, 130)]
     assert runs_of([work for part in reversed(runs) for work in part], 3) == runs
     assert runs_of(run, 1) == [run]
-
-
-def test_parts_that_are_no_runs_are_refused():
-    with pytest.raises(
-        RuntimeError, match=r"3 runs can't be told apart in the trace: kernels by part \[1, 1, 2\]"
-    ):
-        runs_of([kernel(7, at, at + 1) for at in (0, 50, 100, 101.5)], 3)
-    with pytest.raises(RuntimeError, match="2 runs can't be told apart"):
-        runs_of([kernel(7, 0, 1)], 2)

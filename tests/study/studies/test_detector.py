@@ -11,7 +11,7 @@ from octopus_study.measure import validate_rows
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.comparison import measure_plan
 from octopus_study.studies.detector import study as detector
-from octopus_study.studies.detector.answers import Thresholds, difference, overlaps
+from octopus_study.studies.detector.answers import Thresholds, difference
 from octopus_study.studies.detector.inputs import OctopusInput, OpenCvInput
 from octopus_study.studies.detector.model import Detections
 from octopus_study.studies.detector.study import Camera
@@ -78,22 +78,6 @@ def test_every_way_is_timed_on_every_frame_and_finds_the_same(context, torch):
         ("opencv", 0, "same"),
         ("opencv-uint8", 0, "same"),
     ]
-
-
-def test_an_interpolated_input_is_compared_and_not_timed(context, torch):
-    rows = [row for row in rows_of(context) if row.workload.endswith("-96x96")]
-    assert {row.layer for row in rows} == {"deterministic"}
-    assert {row.n for row in rows} == {1}
-    assert {row.method for row in rows} == {"octopus", "opencv", "opencv-uint8"}
-
-
-def test_the_provenance_says_what_the_weights_are_and_what_counts_as_the_same(context, torch):
-    rows_of(context)
-    notes = context.notes["detector"]
-    assert notes["weights"].startswith("random")
-    assert notes["same_within"] == {"box_px": 1.0, "score": 0.005, "iou_at_threshold": 0.01}
-    assert torch.threads == context.thread_count
-    assert torch.backends.cudnn.benchmark, "the settings are put back"
 
 
 def test_a_way_that_finds_something_else_is_told_in_every_row(context, torch, monkeypatch):
@@ -200,8 +184,3 @@ def test_what_a_box_on_an_edge_had_suppressed_lies_on_an_edge_too():
     assert (found.unmatched, found.on_edge) == (0, 2)
     alone = difference(result(ONE), result(ONE, hidden), THRESHOLDS)
     assert (alone.unmatched, alone.on_edge) == (1, 0)
-
-
-def test_overlaps_are_shared_over_common_area():
-    boxes = np.array([[0, 0, 2, 2], [1, 1, 3, 3], [5, 5, 5, 5]], float)
-    assert overlaps(boxes, boxes) == pytest.approx(np.array([[1, 1 / 7, 0], [1 / 7, 1, 0], [0, 0, 0]]))

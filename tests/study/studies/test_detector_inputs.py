@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import fake_tensors
 import numpy as np
 import pytest
 from fake_tensors import Tensor
 
-from octopus_study.peers.availability import Unavailable, need_torch
 from octopus_study.reference import crops as reference
 from octopus_study.studies.detector.inputs import (
     INPUT_METHODS,
@@ -18,7 +15,6 @@ from octopus_study.studies.detector.inputs import (
     OpenCvBytesInput,
     OpenCvInput,
 )
-from octopus_study.studies.detector.model import REPRODUCIBLE, Detector, reproducible
 
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 FRAMES = {"wide": (54, 96, 3), "tall": (96, 40, 3), "square": (50, 50, 3)}
@@ -81,27 +77,3 @@ def test_boxes_come_back_to_the_frame(kind, shape):
     scale, shift = np.array([scale_x, scale_y] * 2), np.array([shift_x, shift_y] * 2)
     assert np.allclose(back, boxes * scale + shift, atol=1e-3)
     assert way.back(Tensor(boxes[:0])).numpy().shape == (0, 4)
-
-
-def test_without_torch_or_without_a_gpu_there_is_a_reason(monkeypatch):
-    with pytest.raises(Unavailable, match=r"PyTorch 0\.fake finds no GPU"):
-        need_torch("cuda", "models")
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(
-        Unavailable, match=r"PyTorch is not installed \(pip install -e './workflow\[models\]'\)"
-    ):
-        OpenCvInput(make_job((8, 8, 3), (4, 4)))
-
-
-def test_without_torchvision_there_is_a_reason(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torchvision", None)
-    with pytest.raises(Unavailable, match="torchvision is not installed"):
-        Detector(np.zeros((2, 3, 32, 32), np.float32), "cpu", 1)
-
-
-def test_settings_that_make_answers_repeatable_are_put_back_in_any_case(torch):
-    before = dict(vars(torch.backends.cudnn))
-    with pytest.raises(ZeroDivisionError), reproducible(torch):
-        assert vars(torch.backends.cudnn) == REPRODUCIBLE
-        raise ZeroDivisionError
-    assert vars(torch.backends.cudnn) == before

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -52,18 +50,3 @@ def test_the_loops_of_the_stream_answer_rightly_on_the_cpu_too(context):
         "stream-serial": "same", "stream-overlapped": "same", "upload-only": "n/a", "kernels-only": "same",
     }  # fmt: skip
     assert np.isfinite(footage.crops(0, clip.boxes[0])).all()
-
-
-def test_the_stream_is_shared_by_several_processes(quick_context, monkeypatch):
-    context = quick_context("drone", **{"measure.processes": 2})
-    footage, clip = drone.footage_of(context, 4), clip_of(context, "second", 5)
-    made, part = drone_stream.loops(context, clip, footage), drone.plan(context)[-1]
-    on_gpu = dataclasses.replace(context, device="cuda")
-    monkeypatch.setattr(type(context), "_synchronize", lambda self: None)
-    monkeypatch.setattr(drone_stream, "loops", lambda *given: made)
-    rows = list(drone_stream.stream_rows(clip, footage, on_gpu, part))
-    assert {row.method for row in rows if row.quantity == "clip_time"} == {
-        *drone_stream.NAMES,
-        "stream-serial-again",
-    }
-    assert list(on_gpu.shared.values()) == [list(drone_stream.NAMES)]

@@ -7,7 +7,6 @@ import pytest
 
 from octopus import crop_resize
 from octopus_study.data.video import make_clips, panned
-from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.drone.frames import FRAME_METHODS, BatchOfFrames, OctopusGraphs, WholeClip
 from octopus_study.studies.drone.stream import BUFFERS, KernelsAlone, Streamed
 from octopus_study.studies.drone.video import Video
@@ -41,18 +40,6 @@ def test_a_method_makes_the_crops_of_the_frame_that_the_video_was_turned_to(kind
         method.job.poison()
         method.run()
         assert np.abs(method.job.result() - right(number)).max() < tolerance
-
-
-def test_graphs_are_for_gpus():
-    with pytest.raises(Unavailable, match="needs a CUDA GPU"):
-        OctopusGraphs(video())
-
-
-def test_crops_of_all_frames_share_memory_unless_they_are_kept():
-    shared, kept = video(), video(keep=True)
-    assert shared.out.shape[0] == CLIP.most and kept.out.shape[0] == CLIP.detections
-    assert np.shares_memory(shared.jobs[0].out, shared.jobs[1].out)
-    assert not np.shares_memory(kept.jobs[0].out, kept.jobs[1].out)
 
 
 @pytest.mark.parametrize("kind", [WholeClip, BatchOfFrames])

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from dataclasses import asdict
-from pathlib import Path
 
 import fake_denoisers
 import numpy as np
 import pytest
 
-from octopus_study.config import Config, load_config
+from octopus_study.config import Config
 from octopus_study.measure import Budget, HostClock, validate_rows
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.image_shape import child, denoisers, patches, processes
 from octopus_study.studies.image_shape import study as image_shape
 
-QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
 BUDGET = Budget(min_blocks=2, max_blocks=3, min_seconds=0, max_seconds=0.1, give_up_seconds=5)
 
 
@@ -61,27 +58,6 @@ def test_the_published_widths_are_measured_and_alternate_between_split_and_whole
     assert image_shape.widths(settings, 68)[3:5] == [1228, 1296] == image_shape.intervention_widths(settings)
     assert [width % 8 for width in image_shape.widths(settings, 68)] == [0, 4] * 8
     assert not any(width % 8 for width in image_shape.widths(settings, 64))
-
-
-def test_quick_runs_take_one_width_of_each_kind():
-    split, whole = image_shape.intervention_widths(load_config(QUICK).image_shape)
-    assert split % 8
-    assert not whole % 8
-
-
-def test_without_the_packages_every_method_and_quantity_says_so(quick_rows, monkeypatch):
-    def absent(device="cpu"):
-        raise Unavailable("deepinv is not installed")
-
-    monkeypatch.setattr(denoisers, "load", absent)
-    rows = quick_rows("image_shape")
-    assert set(rows.answer) == {"unavailable: deepinv is not installed"}
-    assert set(rows.workload) == {
-        f"drunet-{kind}" for kind in ("step64", "step68", "interventions", "patches")
-    }
-    assert set(rows.method[rows.workload == "drunet-interventions"]) == set(denoisers.METHODS)
-    assert set(rows.method[rows.workload == "drunet-patches"]) == {"32x1", "32x2"}
-    assert set(rows.quantity) == {name for _, name, _ in child.QUANTITIES} | {"cover", "batch_peak"}
 
 
 def test_a_cpu_counts_the_splits_and_says_what_needs_a_gpu(quick_rows, torch):
@@ -155,12 +131,6 @@ def test_splits_are_counted_where_the_model_looks_and_the_function_is_put_back(t
         pass
 
 
-def test_models_that_never_split_are_left_as_they_are(torch):
-    with denoisers.Denoiser("dncnn", "cpu").counted_splits() as splits:
-        assert sys.modules[fake_denoisers.HOME].test_onesplit is fake_denoisers.onesplit
-    assert splits.calls == 0
-
-
 def test_the_settings_of_cudnn_hold_for_the_run_alone(torch):
     denoiser, cudnn, seen = denoisers.Denoiser("drunet", "cpu"), torch.backends.cudnn, []
     whole = denoiser.network.forward_unet
@@ -204,23 +174,3 @@ def test_all_patch_sizes_are_timed_together_against_the_published_best(quick_con
     peaks = {row.method: row.value for row in rows if row.quantity == "batch_peak"}
     assert peaks == {"32x1": 3 * 32 * 32, "32x2": 2 * 3 * 32 * 32}
     assert torch.cuda.emptied == len(peaks) + 1
-
-
-def test_the_frame_is_mirrored_to_the_largest_width(quick_context):
-    context = quick_context("image_shape", **{"image_shape.height": 3000})
-    image, frame = image_shape._image(context), context.workload.frame
-    assert image.shape == (3000, 136, 3)
-    height = len(frame)
-    np.testing.assert_array_equal(image[height : height + 10], frame[height - 10 :, :136][::-1])
-
-
-def test_patches_that_fail_cost_no_other_row(quick_context, torch, on_gpu, monkeypatch):
-    def fail(*_):
-        raise RuntimeError("out of memory")
-
-    monkeypatch.setattr(patches, "rows", fail)
-    context = quick_context("image_shape")
-    rows = image_shape.plan(context)[-1].rows(dataclasses.replace(context, device="cuda"))
-    validate_rows(rows)
-    assert {row.method for row in rows} == {"32x1", "32x2"}
-    assert {row.answer for row in rows} == {"unavailable: RuntimeError: out of memory"}

@@ -8,7 +8,6 @@ import pytest
 from PIL import Image
 
 from octopus_study.measure import Method
-from octopus_study.measure.bandwidth import copying
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.images import memory
 from octopus_study.studies.images.job import (
@@ -118,11 +117,6 @@ def arranged_all(made):
     return np.rint(made.expected(ONCE))
 
 
-def test_many_images_are_checked_by_some_of_them():
-    made = job(BATCH, [(40, 40)] * 100)
-    assert len(made.checked) <= 6 and made.picked(made.out).shape == (len(made.checked), 3, 224, 224)
-
-
 @pytest.mark.parametrize("task", [ROWS, BATCH])
 @pytest.mark.parametrize("name", names("cpu"))
 def test_every_method_gives_its_answer_or_says_what_is_missing(name, task):
@@ -143,15 +137,6 @@ def test_every_method_gives_its_answer_or_says_what_is_missing(name, task):
     answer = made.check(method.timed(), method.right)
     otherwise = {"dali", "pillow-simd"} | ({"pillow"} if int(PIL.__version__.split(".")[0]) >= 13 else set())
     assert answer == "same" or (name in otherwise and method.why_different in answer)
-
-
-def test_bounds_move_the_bytes_of_the_job(monkeypatch):
-    made, moved = job(), []
-    from octopus_study.kernels.cpu import probes
-
-    monkeypatch.setattr(probes, "copy", lambda left, right: moved.append(left.nbytes + right.nbytes))
-    copying(made.read_bytes + made.result_bytes, on_gpu=False)()
-    assert moved[0] == pytest.approx(made.read_bytes + made.result_bytes, abs=8)
 
 
 def test_the_memory_of_a_method_is_that_of_its_images_and_its_result():

@@ -11,7 +11,6 @@ from octopus.images import cutting
 from octopus.images.launcher import Launch
 from octopus.images.tensor import kernel_of
 from octopus.kernels.images import IMAGE
-from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.images import owners
 from octopus_study.studies.images.job import ImageJob
 from octopus_study.studies.images.workloads import BATCH, ROWS
@@ -132,15 +131,3 @@ def test_what_a_launch_is_told(made):
     threads = made(owners.BlockSearch, ROWS)[0]._kernel.launches[0][3]
     assert told(owners.BlockMetadata) == 4 * blocks and told(owners.Lookup) == 4 * blocks * threads
     assert all(told(kind) == 0 for kind in (owners.BlockSearch, owners.ThreadSearch, owners.PaddedGrid))
-
-
-def test_a_gpu_without_tensor_cores_for_bytes_has_no_such_rows(made, monkeypatch):
-    monkeypatch.setattr(owners, "compute_capability", lambda: (7, 5))
-    with pytest.raises(Unavailable, match="no tensor cores for bytes"):
-        made(owners.BlockSearch, ROWS)
-
-
-def test_a_cpu_has_no_such_rows():
-    job = ImageJob([np.zeros((60, 70, 3), np.uint8)], ROWS, "cpu")
-    with pytest.raises(Unavailable, match="works on a GPU alone"):
-        owners.BlockSearch(job)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 from octopus_study.measure import read_rows
 from octopus_study.studies.pipelines import loader
-from octopus_study.studies.pipelines.method import thinned
 
 
 def test_processors_give_the_same_rows_in_a_quick_run(runs):
@@ -51,8 +49,3 @@ def test_a_batch_is_rounded_as_the_processor_in_the_workers_does(quick_context, 
     options = loader.OPTIONS | {"rounding": loader.ROUNDINGS[device]}
     made = loader.of_images.resize(pictures, loader.SIDE, device="cpu", **options)
     assert np.abs(made - loader.Processed()(pictures).numpy()).max() <= loader.Loaded.tolerance
-
-
-def test_an_answer_is_thinned_where_it_is_much(monkeypatch):
-    monkeypatch.setattr(sys.modules[thinned.__module__], "CHECKED", 10)
-    assert len(thinned(np.zeros((5, 2)))) == 5 and len(thinned(np.zeros((5, 4)))) == 2

@@ -10,8 +10,7 @@ import pytest
 from quick import values
 
 from octopus_study.measure import read_rows, validate_provenance, validate_rows
-from octopus_study.names import PIPELINE_METHODS, PROCESSORS, STUDIES, TILE_OWNERS
-from octopus_study.studies.arena.layers import IN_SERIES
+from octopus_study.names import STUDIES
 
 REFERENCE = Path(__file__).parents[3] / "data" / "reference"
 MACHINES = sorted(path for path in REFERENCE.iterdir() if path.is_dir())
@@ -26,10 +25,6 @@ CHECKED = {
 NO_OCTOPUS = ("concurrency", "image_shape")  # models alone: their answers stand in rows of their own
 # A curve over widths takes few blocks at each, and a trace few runs.
 NO_COMPARISON = ("tuner_probe", "forward", "kernel_time")
-ARENA = {
-    "octopus", "octopus-fp16", "octopus-again", "published", "n-launches", "opencv", "roi-align", "grid-sample",
-    "padded-torch", "padded-onnxruntime", "cvcuda", "dali", "tensorrt-padded", "tensorrt-gridsample",
-}  # fmt: skip
 
 
 def ratio(rows, slow, quick, **where):
@@ -89,7 +84,6 @@ CASES = [
     ("arena", "cuda", ("n-launches-fused", "octopus"), {"n": 28, "workload": "uniform"} | HOST),
     ("arena", "cuda", ("octopus", "octopus-fp16", "write-bound"), {"n": 1000, "workload": "visdrone"} | KERNEL),
     ("arena", "cuda", ("octopus", "write-bound"), {"n": 1000, "workload": "ladder-large"} | KERNEL),
-    ("arena", "cuda", ("octopus", "octopus-nhwc", "write-bound"), {"n": 1000, "workload": "kinds"} | KERNEL),
     ("arena", "cuda", ("two-passes", "one-pass", "streamed", "prefetched"), {"n": 1000, "workload": "ladder"} | KERNEL),
     ("arena", "cpu", ("opencv", "opencv-inplace", "octopus"), {"n": 1000, "workload": "visdrone-1thread"} | HOST),
     ("total_cost", "cuda", ("lookup-vectorised", "lookup-device", "octopus"),
@@ -106,71 +100,3 @@ def test_what_the_paper_compares_was_measured_in_the_same_blocks(study, kind, me
     rows = read(kind, study)
     for other in methods[1:]:
         assert math.isfinite(ratio(rows, methods[0], other, **where))
-
-
-@pytest.mark.parametrize("kind", ["cuda", "cpu"])
-@pytest.mark.parametrize(
-    ("workload", "actual", "padded", "waste"),
-    [("uniform", 204, 750, 73), ("long-tail", 18, 457, 96), ("bimodal", 262, 750, 65)],
-)
-def test_the_published_waste_is_in_the_rows(kind, workload, actual, padded, waste):
-    rows = read(kind, "distribution")
-    found = rows[(rows.workload == workload) & (rows.method == "padding")].set_index("quantity").value
-    assert round(found["actual_bytes"] / 2**20) == actual
-    assert round(found["padded_bytes"] / 2**20) == padded
-    assert round(100 * found["padding_waste"]) == waste
-
-
-@pytest.mark.parametrize("kind", ["cuda", "cpu"])
-def test_the_first_crop_of_a_process_was_timed(kind):
-    rows = read(kind, "stage_timing")
-    assert (values(rows, quantity="first_crop", method="octopus") > 0).all()
-
-
-def test_memory_has_its_four_lines():
-    rows = read("cuda", "arena")
-    found = rows[(rows.layer == "memory") & (rows.method == "octopus") & rows.value.notna()]
-    assert {"memory_device_delta", "memory_payload", "memory_fixed"} <= set(found.quantity)
-
-
-@pytest.mark.parametrize(
-    ("kind", "layers"), [("cuda", {"device", "host", "pipelined", "pipeline"}), ("cpu", {"host"})]
-)
-def test_nobody_is_missing_in_the_arena(kind, layers):
-    rows = read(kind, "arena")
-    timed = rows[rows.workload.isin(["uniform", "visdrone"]) & (rows.unit == "ms")]
-    assert set(timed.layer) == layers
-    for (_, _, layer), group in timed.groupby(["workload", "n", "layer"]):
-        bounds = {"write-bound", "write-bound-fp16"} if layer == "device" else set()
-        gone = ((ARENA & set(IN_SERIES) if layer == "pipelined" else ARENA) | bounds) - set(group.method)
-        assert not gone or (layer, gone) == ("pipeline", {"octopus-again"})
-    assert {28, 100, 1000} <= set(timed.n)
-
-
-def test_a_padded_batch_is_another_answer():
-    rows = read("cuda", "arena")
-    padded = rows[rows.method.isin(["padded-torch", "padded-onnxruntime"]) & rows.value.notna()]
-    timed = padded[(padded.layer != "memory") & (padded.workload == "visdrone")]
-    assert len(timed) and timed.answer.str.startswith("different: ").all()
-
-
-def test_the_search_by_every_thread_was_measured_beside_octopus():
-    rows = read("cuda", "mapping")
-    kernels = rows[(rows.quantity == "kernel") & (rows.unit == "ms") & rows.value.notna()]
-    cases = kernels[kernels.method == "octopus"][["workload", "n"]].drop_duplicates()
-    assert len(cases) >= 60
-    for workload, n in cases.itertuples(index=False):
-        case = {"workload": workload, "n": n, "layer": "device", "quantity": "kernel"}
-        assert math.isfinite(ratio(rows, "thread-search", "octopus", **case))
-
-
-@pytest.mark.parametrize(
-    ("study", "quantity", "labels"),
-    [("images", "end_to_end", PROCESSORS | TILE_OWNERS), ("pipelines", "prepare", PIPELINE_METHODS)],
-)
-def test_every_way_to_prepare_images_has_a_name(study, quantity, labels):
-    for kind in ("cuda", "cpu"):
-        rows = read(kind, study)
-        methods = {name.removesuffix("-again") for name in rows.method[rows.quantity == quantity]}
-        shown = {name for name in methods if "bound" not in name}  # bounds are shares of others' times
-        assert shown and shown <= set(labels)

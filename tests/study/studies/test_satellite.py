@@ -13,8 +13,7 @@ from octopus import otsu_threshold
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.scene import Scene, load_scene
 from octopus_study.errors import DataError
-from octopus_study.measure import read_rows, validate_rows
-from octopus_study.studies.comparison import measure_plan
+from octopus_study.measure import read_rows
 from octopus_study.studies.satellite import rules
 from octopus_study.studies.satellite import study as satellite
 from octopus_study.studies.satellite.job import TileJob
@@ -96,16 +95,6 @@ def test_every_method_sees_a_changed_scene(name, shape):
         judge.run()
         right = [image[y1:y2, x1:x2].mean() / 255 > 0.45 for x1, y1, x2, y2 in tiles.tolist()]
         assert judge.flags.tolist() == right
-
-
-def test_without_room_a_method_is_a_row(context, monkeypatch):
-    monkeypatch.setattr("octopus_study.studies.satellite.methods.cpu.free_bytes", lambda: 1000)
-    rows = measure_plan(context, satellite.plan(context))
-    missing = {(row.workload, row.quantity, row.method) for row in rows if "1,000 are free" in row.answer}
-    assert ("window-uint16", "keep_tiles", "padded") in missing
-    assert ("window-rgb8", "end_to_end", "padded") in missing
-    assert ("window-rgb8", "end_to_end", "integral") in missing
-    validate_rows(rows)
 
 
 def test_a_receipt_of_other_data_is_refused(quick_rows, receipt, scene_receipt, tmp_path):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from octopus_study.measure.machine import available_cores, machine_facts, machine_id, machine_state
     from octopus_study.measure.memory import MemoryProbe, measure_memory, memory_rows, payload
     from octopus_study.measure.methods import Method, again, check_answers
-    from octopus_study.measure.provenance import adopt_commit, validate_provenance, write_provenance
+    from octopus_study.measure.provenance import validate_provenance, write_provenance
     from octopus_study.measure.rows import Case, Row, read_rows, unavailable, validate_rows, write_rows
     from octopus_study.measure.runner import Budget, run_paired
     from octopus_study.measure.series import PacedClock, run_series
@@ -36,7 +36,7 @@ _HOME = {
     "machine": ("available_cores", "machine_facts", "machine_id", "machine_state"),
     "memory": ("MemoryProbe", "measure_memory", "memory_rows", "payload"),
     "methods": ("Method", "again", "check_answers"),
-    "provenance": ("adopt_commit", "validate_provenance", "write_provenance"),
+    "provenance": ("validate_provenance", "write_provenance"),
     "rows": ("Case", "Row", "read_rows", "unavailable", "validate_rows", "write_rows"),
     "runner": ("Budget", "run_paired"),
     "series": ("PacedClock", "run_series"),

@@ -184,47 +184,6 @@ def git_state(root: str | Path | None = None) -> dict[str, Any]:
     return {"commit": commit, "dirty": dirty, "reason": None}
 
 
-def adopt_commit(path: str | Path, root: str | Path | None = None) -> dict[str, Any]:
-    """Fill in the commit of a record that was written where git could not tell, when this checkout proves it.
-
-    Machines that measure often hold a copy of the files without their history, or on top of an older commit, so that
-    git called the copy dirty. The proof is the digest of the code: when it is that of this checkout, and the checkout
-    is clean, then the code was that of its commit. The reason keeps what git said there.
-
-    Parameters
-    ----------
-    path : str or Path
-        The record; it is changed in place. One of a clean commit is left alone.
-    root : str or Path, optional
-        The checkout; the one of this package, by default.
-
-    Raises
-    ------
-    MeasureError
-        The record is invalid, the checkout is not clean, or its code is not what was measured.
-    """
-    record = validate_provenance(path)
-    there = record["git"]
-    if there["commit"] is not None and not there["dirty"]:
-        return record
-    state = git_state(root)
-    if state["dirty"] is not False:
-        raise MeasureError(
-            f"{path} can't adopt a commit: the checkout is not clean ({state['reason'] or 'dirty'})."
-        )
-    if source_digest(root=root) != record["octopus"]["sha256"]:
-        raise MeasureError(
-            f"{path} can't adopt {state['commit']}: other code was measured. Check that code out."
-        )
-    copy = (
-        "without git" if there["commit"] is None else f"that git called {there['commit'][:10]} with changes"
-    )
-    reason = f"measured on a copy {copy}; the digest of its code is that of this commit"
-    record["git"] = {**state, "reason": reason}
-    write_provenance(path, {key: value for key, value in record.items() if key != "results"})
-    return record
-
-
 def _git(folder: Path, *arguments: str) -> str:
     command = ["git", "-C", str(folder), *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()

@@ -578,14 +578,6 @@ POWER_SCOPES = {
     "cpu_package": "CPU packages",
 }
 POWER_SENSORS = {"nvml": "NVML", "ina3221": "INA3221", "rapl": "RAPL"}
-# When the checks between a sensor and an energy are made.
-POWER_STAGES = {
-    "parse": "When a file is parsed",
-    "open": "When a source is opened",
-    "power-on": "In the power-on test, before any energy",
-    "window": "When a window is cut out of a trace",
-    "table": "When a stored table is read again",
-}
 # The published table's names of the two methods that this project measures too.
 PUBLISHED_POWER = {"published": "one-launch", "n-launches": "n-launches"}
 QUANTITIES = {

@@ -61,6 +61,12 @@ class PowerRun:
         assert chosen.any(), f"no rows with {conditions}"
         self.rows.loc[chosen, "value"] *= factor
 
+    def put(self, column: str, value: Any, only: int | None = None, **conditions: Any) -> None:
+        """Set a column of the chosen rows, or of one of them."""
+        chosen = self.rows.index[self.select(**conditions)]
+        assert len(chosen), f"no rows with {conditions}"
+        self.rows.loc[chosen if only is None else chosen[only], column] = value
+
     def drop(self, **conditions: Any) -> None:
         """Leave the chosen rows out."""
         chosen = self.select(**conditions)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from octopus_study.measure.rows import Case, Row, unavailable
-from octopus_study.power.checks import CHECKS, POWER_ON
+from octopus_study.power.rules import POWER_ON, RULES
 
 WORKLOAD = "visdrone"
 SETTLE, TAIL, IDLE_SETTLE, IDLE_SECONDS = 1.0, 0.25, 3.0, 5.0
@@ -264,9 +264,9 @@ class Builder:
                 "parts_w": {},
             }
         checks = [
-            {"id": check.id, "outcome": "passed", "detail": "pretended"}
-            for check in CHECKS
-            if check.stage == POWER_ON
+            {"id": rule.id, "outcome": "passed", "detail": "pretended"}
+            for rule in RULES
+            if rule.stage == POWER_ON
         ]
         return {
             "selftest": {

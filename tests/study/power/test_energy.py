@@ -7,7 +7,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from power_bench_proof import proof_of
+from bench import plain_bench
 
 from octopus_study.power.energy import idle_power, window_energy
 from octopus_study.power.quantities import Channel, MilliJoule, MilliWatt, Watt
@@ -41,6 +41,13 @@ def steady(
         mean = None if averaged is None else Watt.from_power(MilliWatt(round(averaged * 1e3) + wobble, BOARD))
         samples.append(Sample(at_ms * 1_000_000, 1_000_000, power, counted, mean))
     return Trace("gpu_board", tuple(samples))
+
+
+def proof_of(scope: str) -> PassedTest:
+    """Return the proof of a healthy sensor of a scope, made the only way there is: by a power-on test."""
+    bench = plain_bench(counter_mj=0)
+    bench.source.scope = scope
+    return bench.test().proof()
 
 
 @pytest.fixture(scope="module")
@@ -82,15 +89,8 @@ ENDS = 1.96 * 0.020 / 5 * (2 / 12) ** 0.5
 
 def noisy(trace: Trace) -> Trace:
     """The power alternates by 10 % about its mean from reading to reading, and no counter counts it."""
-    samples = [
-        Sample(
-            s.at_ns,
-            s.took_ns,
-            Watt.from_power(MilliWatt(200_000 + (20_000 if i % 2 else -20_000), BOARD)),
-            None,
-        )
-        for i, s in enumerate(trace.samples)
-    ]
+    powers = [Watt.from_power(MilliWatt(milliwatts, BOARD)) for milliwatts in (180_000, 220_000)]
+    samples = [replace(s, power=powers[i % 2], counter=None) for i, s in enumerate(trace.samples)]
     return Trace("gpu_board", tuple(samples))
 
 
@@ -128,15 +128,9 @@ def test_a_load_in_bursts_is_counted_within_a_percent_wherever_the_updates_lie(p
     assert abs(found.by_counter.joules / truth - 1) < 0.01
 
 
-def test_a_board_that_draws_nothing_is_no_board(proof):
-    with pytest.raises(SensorError, match=r"251 of 251 readings in the window are 0 or less") as caught:
-        window_energy(WINDOW, steady(watts=0.0, counter=None), proof)
-    assert caught.value.check == "plausible-range"
-
-
 @pytest.mark.parametrize("which", ["power", "averaged"])
 @pytest.mark.parametrize("counter", [None, 1.0])
-@pytest.mark.parametrize("every", [2, 11, 250])
+@pytest.mark.parametrize("every", [1, 11, 250])
 def test_a_reading_of_nothing_is_no_power_that_may_be_averaged(proof, which, counter, every):
     nothing, trace = Watt.from_power(MilliWatt(0, BOARD)), steady(counter=counter, averaged=200.0)
     samples = [
@@ -176,22 +170,11 @@ def test_a_counter_that_hardly_moves_is_none(proof):
 def test_there_is_no_energy_without_a_proof_of_the_same_sensor(proof):
     with pytest.raises(SensorError, match=r"test was of cpu_package, the trace is of gpu_board"):
         window_energy(WINDOW, steady(), proof_of("cpu_package"))
-    with pytest.raises(SensorError, match="a proof comes from"):
-        PassedTest("gpu_board")
-    with pytest.raises((AttributeError, TypeError)):
-        window_energy(WINDOW, steady(), None)
 
 
 def reset(trace: Trace) -> Trace:
-    late = [
-        Sample(
-            s.at_ns,
-            s.took_ns,
-            s.power,
-            MilliJoule(s.counter.value - (1_500_000 if s.at_ns > 12 * SECOND else 0), BOARD),
-        )
-        for s in trace.samples
-    ]
+    counts = [s.counter.value - (1_500_000 if s.at_ns > 12 * SECOND else 0) for s in trace.samples]
+    late = [replace(s, counter=MilliJoule(c, BOARD)) for s, c in zip(trace.samples, counts, strict=True)]
     return Trace(trace.scope, tuple(late))
 
 

@@ -134,8 +134,8 @@ def power_selftest(
     trial = try_sensors(device.value)
     for path in write_trial(trial, out_dir):
         typer.echo(f"wrote {path}")
-    typer.echo(f"passed: {trial.scope}" if trial.passed else f"unavailable: {trial.reason}")
-    if not trial.passed:
+    typer.echo(f"unavailable: {trial.reason}" if trial.reason else f"passed: {trial.selftest.scope}")
+    if trial.reason:
         raise typer.Exit(1)
 
 

@@ -105,9 +105,9 @@ def page(
 @report.command("power-checks")
 def power_checks(out: Page = Path("docs/power_checks.md")) -> None:
     """Write the page on the ways to misread a power sensor and the checks that stop them."""
-    from octopus_study.report.power_checks_doc import power_checks_doc
+    from octopus_study.power.rules import page
 
-    out.write_text(power_checks_doc(), encoding="utf-8")
+    out.write_text(page(), encoding="utf-8")
 
 
 @report.command()

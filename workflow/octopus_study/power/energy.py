@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from octopus_study.power.judges import AGREEMENT, LEAST_VALUES
+from octopus_study.power.judges import AGREEMENT, LEAST_VALUES, MOST_FAILURES
 from octopus_study.power.quantities import Counter, Joule, UnitError, Watt
 from octopus_study.power.selftest import PassedTest
 from octopus_study.power.source import Sample, SensorError
@@ -35,7 +35,6 @@ from octopus_study.power.trace import Trace, require_samples
 from octopus_study.power.windows import Window
 
 MOST_DRIFT = 0.05
-MOST_FAILURES = 0.10
 # Above this share of its time a window's work is taken to be without a pause.
 MOST_BUSY = 0.98
 # 150 readings at random times leave a gap of this size in a frame's time once in two million windows.
@@ -46,16 +45,8 @@ _TWO_SIDED_95 = 1.96
 
 @dataclass(frozen=True)
 class WindowEnergy:
-    """What one window took.
-
-    Attributes
-    ----------
-    window : Window
-    by_counter, by_integral : Joule or None
-        None where the source has no counter, or gives no power.
-    uncertainty : float
-        Random, 95 %, as a fraction of `energy`.
-    """
+    """What one window took: by the counter and by integration, None where the source has no such readings, and the
+    random uncertainty (95 %) as a fraction of `energy`."""
 
     window: Window
     by_counter: Joule | None
@@ -72,7 +63,7 @@ class WindowEnergy:
     @property
     def power(self) -> Watt:
         """Mean power."""
-        return self.energy.over_time(self.window.end_ns - self.window.start_ns)
+        return self.energy.over_time(self.window.length_ns)
 
     def per_frame(self) -> Joule:
         """Energy per frame, gross: with all that the board draws while it does nothing."""
@@ -80,8 +71,7 @@ class WindowEnergy:
 
     def per_frame_net(self, idle: Watt) -> Joule:
         """Energy per frame beyond what the idle board would have drawn in the same time."""
-        spent = idle.times(self.window.end_ns - self.window.start_ns)
-        return (self.energy - spent).scaled(1 / self.window.frames)
+        return (self.energy - idle.times(self.window.length_ns)).scaled(1 / self.window.frames)
 
 
 def window_energy(window: Window, trace: Trace, proof: PassedTest) -> WindowEnergy:
@@ -108,31 +98,25 @@ def window_energy(window: Window, trace: Trace, proof: PassedTest) -> WindowEner
     inside = require_samples(_covered(window, trace))
     _require_power(inside.samples)
     try:
-        by_counter = _by_counter(window, trace)
-        _require_changes(window, inside, by_counter is not None)
+        counter = _by_counter(window, trace)
+        _require_changes(window, inside.samples, counter is not None)
         in_step = _in_step(window, inside.samples)
-        if in_step and by_counter is None:
+        if in_step and counter is None:
             raise SensorError(in_step)
-        by_integral = None if in_step else _by_integral(window, inside.samples)
+        integral = None if in_step else _by_integral(window, inside.samples)
     except UnitError as error:
         raise SensorError(str(error), error.check) from None
-    if by_counter is not None and by_integral is not None:
-        _require_agreement(by_counter, by_integral)
-    for energy in (by_counter, by_integral):
+    if counter is not None and integral is not None and not abs(counter.over(integral) - 1) <= AGREEMENT:
+        raise SensorError(f"counter {counter} and integral {integral} disagree", "counter-agrees")
+    for energy in (counter, integral):
         if energy is not None and not energy.joules > 0:
             raise SensorError(f"no board draws {energy} in {window.seconds:.1f} s", "plausible-range")
-    uncertainty = _uncertainty(window, inside, by_counter is not None)
-    return WindowEnergy(window, by_counter, by_integral, uncertainty)
+    return WindowEnergy(window, counter, integral, _uncertainty(window, inside.samples, counter is not None))
 
 
 def idle_power(before: WindowEnergy, after: WindowEnergy) -> Watt:
-    """Return the mean of the idle power before and after.
-
-    Raises
-    ------
-    SensorError
-        It drifted by more than 5 %, so that nobody knows what idle was in between.
-    """
+    """Return the mean of the idle power before and after; `SensorError` where it drifted by more than 5 %, so that
+    nobody knows what idle was in between."""
     drift = abs(after.power.over(before.power) - 1)
     if not drift <= MOST_DRIFT:
         raise SensorError(f"idle drifted by {drift:.1%}, from {before.power} to {after.power}", "idle-drift")
@@ -142,10 +126,9 @@ def idle_power(before: WindowEnergy, after: WindowEnergy) -> Watt:
 def _covered(window: Window, trace: Trace) -> Trace:
     """Return the window's part of the trace, if it has no holes."""
     inside = trace.between(window.start_ns, window.end_ns)
-    readings = len(inside.samples) + len(inside.failures)
-    if inside.failures and len(inside.failures) > MOST_FAILURES * readings:
-        last = inside.failures[-1].reason
-        raise SensorError(f"{len(inside.failures)} of {readings} readings failed ({last})")
+    failed, readings = len(inside.failures), len(inside.samples) + len(inside.failures)
+    if failed > MOST_FAILURES * readings:
+        raise SensorError(f"{failed} of {readings} readings failed ({inside.failures[-1].reason})")
     times = [window.start_ns, *(sample.at_ns for sample in inside.samples), window.end_ns]
     silence = max(later - earlier for earlier, later in pairwise(times)) * 1e-9
     if silence > _SILENT_SECONDS:
@@ -160,16 +143,16 @@ def _require_power(samples: Sequence[Sample]) -> None:
         raise SensorError(f"{zeros} of {len(powers)} readings in the window are 0 or less", "plausible-range")
 
 
-def _require_changes(window: Window, inside: Trace, counted: bool) -> None:
+def _require_changes(window: Window, samples: Sequence[Sample], counted: bool) -> None:
     """Refuse a sensor that stands still: the power-on test saw it follow the load, and that was before this window.
 
     What is asked is what the energy is made of: the counter, or else the powers that are integrated.
     """
     if counted:
-        states = [each.counter.value for each in inside.samples if each.counter is not None]
+        states = [each.counter.value for each in samples if each.counter is not None]
     else:
-        states = [power.watts for _, power in _integrated(inside.samples)]
-    changes = sum(1 for earlier, later in pairwise(states) if later != earlier)
+        states = [power.watts for _, power in _integrated(samples)]
+    changes = sum(later != earlier for earlier, later in pairwise(states))
     if changes < LEAST_VALUES:
         what = "counter" if counted else "power"
         raise SensorError(
@@ -225,11 +208,11 @@ def _in_step(window: Window, samples: Sequence[Sample]) -> str:
     Readings each 20 ms meet frames each 33.3 ms in five phases alone, and their mean is that of these phases. A mean
     over a second that the driver makes, or work without a pause, has no such phases.
     """
-    rests = window.frames > 0 and window.busy_ns < MOST_BUSY * (window.end_ns - window.start_ns)
+    rests = window.frames > 0 and window.busy_ns < MOST_BUSY * window.length_ns
     momentary = [each.at_ns for each in samples if each.power is not None and each.averaged is None]
     if not rests or not momentary:
         return ""
-    period = (window.end_ns - window.start_ns) / window.frames
+    period = window.length_ns / window.frames
     phases = sorted((at - window.start_ns) % period for at in momentary)
     gap = max(later - earlier for earlier, later in pairwise([*phases, phases[0] + period]))
     if gap <= MOST_UNSEEN * period:
@@ -237,29 +220,14 @@ def _in_step(window: Window, samples: Sequence[Sample]) -> str:
     return f"the readings are in step with the frames: {gap / period:.0%} of each frame's time was never seen"
 
 
-def _require_agreement(counter: Joule, integral: Joule) -> None:
-    ratio = counter.over(integral)
-    if not abs(ratio - 1) <= AGREEMENT:
-        raise SensorError(f"counter {counter} and integral {integral} disagree", "counter-agrees")
-
-
-def _uncertainty(window: Window, inside: Trace, counted: bool) -> float:
+def _uncertainty(window: Window, samples: Sequence[Sample], counted: bool) -> float:
     """Return the random 95 % uncertainty of the window's energy, as a fraction; see the module's text."""
-    jitter = _median_gap([sample.at_ns for sample in inside.samples], window) / window.seconds
+    gaps = [later.at_ns - earlier.at_ns for earlier, later in pairwise(samples)]
+    jitter = statistics.median(gaps or [window.length_ns]) / window.length_ns
     variance = 2 * jitter**2 / 12
-    levels = [sample.power.watts for sample in inside.samples if sample.power is not None]
+    levels = [sample.power.watts for sample in samples if sample.power is not None]
     if not counted and len(levels) > 1:
-        scatter = statistics.stdev(levels) / statistics.fmean(levels)
-        variance += scatter**2 / _independent(levels)
+        # Readings that tell something new: a sensor that is read too often repeats itself.
+        independent = 1 + sum(later != earlier for earlier, later in pairwise(levels))
+        variance += (statistics.stdev(levels) / statistics.fmean(levels)) ** 2 / independent
     return _TWO_SIDED_95 * math.sqrt(variance)
-
-
-def _median_gap(times_ns: Sequence[int], window: Window) -> float:
-    """Return the median seconds from one time to the next; the window's own where there are not two."""
-    gaps = [later - earlier for earlier, later in pairwise(times_ns)]
-    return statistics.median(gaps) * 1e-9 if gaps else window.seconds
-
-
-def _independent(levels: Sequence[float]) -> int:
-    """Count the readings that tell something new: a sensor that is read too often repeats itself."""
-    return 1 + sum(1 for earlier, later in pairwise(levels) if later != earlier)

@@ -2,7 +2,7 @@
 
 The kernel's hwmon interface fixes the units: ``in*_input`` is millivolts, ``curr*_input`` milliamperes,
 ``power*_input`` microwatts, ``energy*_input`` microjoules. Whoever reads a file here gets that type, so that a voltage
-file can't give a power whatever a caller believes it to be.
+file can't give a power whatever a caller believes it to be. What can't be read is a `SensorError`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,8 @@ from octopus_study.power.quantities import Channel, MicroJoule, MicroWatt, Milli
 from octopus_study.power.source import SensorError
 
 R = TypeVar("R", bound=Reading)
-_KINDS: dict[str, type[Reading]] = {
-    "in": MilliVolt,
-    "curr": MilliAmpere,
-    "power": MicroWatt,
-    "energy": MicroJoule,
-}
+_KINDS = {"in": MilliVolt, "curr": MilliAmpere, "power": MicroWatt, "energy": MicroJoule}
 _NAME = re.compile(r"(in|curr|power|energy)(\d+)_(input|average|crit|max)")
-_INTEGER = re.compile(r"-?[0-9]+")
 # The driver numbers the bus voltages of an INA3221 in1 to in3, in millivolts, and its currents curr1 to curr3. Its
 # in4 to in6 are shunt voltages and in7 their sum, in microvolts; curr4 is the sum of the currents: rails of no number.
 INA3221 = "ina3221"
@@ -30,13 +24,7 @@ INA3221_BUS = (1, 2, 3)
 
 
 def read_text(file: Path) -> str:
-    """Return the text of a sysfs file.
-
-    Raises
-    ------
-    SensorError
-        It can't be read, or is empty.
-    """
+    """Return the text of a sysfs file; `SensorError` where it can't be read, or is empty."""
     try:
         text = file.read_text(encoding="ascii", errors="replace").strip()
     except PermissionError:
@@ -49,26 +37,16 @@ def read_text(file: Path) -> str:
 
 
 def read_integer(file: Path) -> int:
-    """Return the integer in a sysfs file.
-
-    Raises
-    ------
-    SensorError
-        It can't be read, or holds something else.
-    """
+    """Return the integer in a sysfs file; `SensorError` where it holds something else."""
     text = read_text(file)
-    if _INTEGER.fullmatch(text) is None:
+    if re.fullmatch("-?[0-9]+", text) is None:
         raise SensorError(f"{file} holds {text[:40]!r}, not an integer")
     return int(text)
 
 
 def read(file: Path) -> Reading:
-    """Read one file of a hwmon chip into the type that its name dictates.
-
-    Returns
-    -------
-    MilliVolt, MilliAmpere, MicroWatt or MicroJoule
-        Its channel is the chip's folder and the number in the file's name.
+    """Read one file of a hwmon chip into the type that its name dictates; its channel is the chip's folder and the
+    number in that name.
 
     Raises
     ------
@@ -79,18 +57,28 @@ def read(file: Path) -> Reading:
     match = _NAME.fullmatch(file.name)
     if match is None:
         raise SensorError(f"{file}: hwmon has no quantity of that name", "typed-units")
-    kind, number = match[1], int(match[2])
-    chip = file.parent
+    kind, number, chip = match[1], int(match[2]), file.parent
     if kind in ("in", "curr"):
-        _refuse_no_rail(file, kind, number)
+        if number not in INA3221_BUS and chip_name(chip) == INA3221:
+            what = "a shunt voltage in microvolts" if kind == "in" else "the sum of the chip's currents"
+            raise SensorError(f"{file} is {what}, and belongs to no rail", "shunt-channel")
         require_enabled(chip, number)
     return _KINDS[kind](read_integer(file), Channel(chip.name, number))
 
 
-def _refuse_no_rail(file: Path, kind: str, number: int) -> None:
-    if number not in INA3221_BUS and chip_name(file.parent) == INA3221:
-        what = "a shunt voltage in microvolts" if kind == "in" else "the sum of the chip's currents"
-        raise SensorError(f"{file} is {what}, and belongs to no rail", "shunt-channel")
+def require_type(file: Path, wanted: type[R]) -> R:
+    """Read a file that must give a quantity of one kind; `SensorError` where it gives another."""
+    found = read(file)
+    if not isinstance(found, wanted):
+        raise SensorError(f"{file} is in {found.unit}, not in {wanted.unit}", "typed-units")
+    return found
+
+
+def require_enabled(chip: Path, number: int) -> None:
+    """Refuse a channel whose ``in*_enable`` says 0: it repeats the last value that it had."""
+    switch = chip / f"in{number}_enable"
+    if switch.exists() and read_integer(switch) == 0:
+        raise SensorError(f"{switch} is 0: the channel is switched off", "enabled")
 
 
 def chip_name(chip: Path) -> str:
@@ -101,35 +89,8 @@ def chip_name(chip: Path) -> str:
         return ""
 
 
-def require_enabled(chip: Path, number: int) -> None:
-    """Refuse a channel that is switched off: it repeats the last value that it had.
-
-    Raises
-    ------
-    SensorError
-        ``in<number>_enable`` says 0.
-    """
-    switch = chip / f"in{number}_enable"
-    if switch.exists() and read_integer(switch) == 0:
-        raise SensorError(f"{switch} is 0: the channel is switched off", "enabled")
-
-
 def chips(root: Path, driver: str) -> list[Path]:
     """Return the folders of all chips of a driver below ``<root>/sys/class/hwmon``, in order of their numbers."""
     folders = (root / "sys" / "class" / "hwmon").glob("hwmon*")
     found = [folder for folder in folders if chip_name(folder) == driver]
     return sorted(found, key=lambda folder: (len(folder.name), folder.name))
-
-
-def require_type(file: Path, wanted: type[R]) -> R:
-    """Read a file that must give a quantity of one kind.
-
-    Raises
-    ------
-    SensorError
-        It gives another.
-    """
-    found = read(file)
-    if not isinstance(found, wanted):
-        raise SensorError(f"{file} is in {found.unit}, not in {wanted.unit}", "typed-units")
-    return found

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from octopus_study.power import hwmon
 from octopus_study.power.quantities import MicroWatt, MilliAmpere, MilliVolt, Watt
-from octopus_study.power.source import Sample, SensorError
+from octopus_study.power.source import PowerSource, Sample, SensorError
 
 MODULE_RAIL = "VDD_IN"
 # Rails that VDD_IN feeds. VDD_CPU_GPU_CV is one rail for CPU, GPU and accelerators together: it is not the GPU.
@@ -34,34 +35,25 @@ MODULE_CEILING_UW = 60_000_000
 ACCURACY = 0.03
 
 
-class Ina3221Source:
-    """One rail of an INA3221, see :class:`octopus_study.power.source.PowerSource`.
+class Ina3221Source(PowerSource):
+    """The rail with a label on an INA3221; the first reading is made here.
 
     Parameters
     ----------
     root : path
         Of the file system; tests give another.
     rail : str
-        Label of the rail.
-
-    Raises
-    ------
-    SensorError
-        There is no such chip, its labels don't name the rail exactly once, or a first reading fails.
     """
 
     name = "ina3221"
-    averaged_seconds = 0.0
     accuracy = ACCURACY
 
     def __init__(self, root: str | Path = "/", rail: str = MODULE_RAIL) -> None:
-        found = hwmon.chips(Path(root), hwmon.INA3221)
-        if not found:
+        self._chips = hwmon.chips(Path(root), hwmon.INA3221)
+        if not self._chips:
             raise SensorError("no such chip")
-        self.rail = rail
-        self.scope = f"module_{rail.lower()}"
-        self._chip, self._number = _the_channel(found, rail)
-        self._chips = found
+        self.rail, self.scope = rail, f"module_{rail.lower()}"
+        self._chip, self._number = _the_channel(self._chips, rail)
         self.read()
 
     def read(self) -> Sample:
@@ -73,9 +65,9 @@ class Ina3221Source:
 
     def limit(self) -> Watt:
         """Return the critical current times the voltage, but the ceiling of such modules where that is less or none."""
-        voltage = hwmon.require_type(self._file("in", "input"), MilliVolt)
+        voltage = hwmon.require_type(self._chip / f"in{self._number}_input", MilliVolt)
         ceiling = Watt.from_power(MicroWatt(MODULE_CEILING_UW, voltage.channel))
-        critical = self._file("curr", "crit")
+        critical = self._chip / f"curr{self._number}_crit"
         if not critical.exists():
             return ceiling
         current = hwmon.require_type(critical, MilliAmpere)
@@ -84,43 +76,30 @@ class Ina3221Source:
     def voltages(self) -> Mapping[str, MilliVolt]:
         """Return the bus voltages of all channels that are on."""
         found = {}
-        for chip in self._chips:
-            for number in hwmon.INA3221_BUS:
-                file = chip / f"in{number}_input"
-                try:
-                    found[f"{chip.name}/{file.name}"] = hwmon.require_type(file, MilliVolt)
-                except SensorError:
-                    continue  # a channel that is off or missing shows no number that could be mistaken
+        for file in (chip / f"in{number}_input" for chip in self._chips for number in hwmon.INA3221_BUS):
+            with suppress(SensorError):  # a channel that is off shows no number that could be mistaken
+                found[f"{file.parent.name}/{file.name}"] = hwmon.require_type(file, MilliVolt)
         return found
 
     def parts(self) -> Mapping[str, Watt]:
         """Return the powers of the rails behind this one, where the board measures them."""
-        if self.rail != MODULE_RAIL:
-            return {}
         found = {}
-        for label in INNER_RAILS:
+        for label in INNER_RAILS if self.rail == MODULE_RAIL else ():
             places = _channels(self._chips, label)
-            try:
+            with suppress(SensorError):  # one that is off leaves the others to compare with
                 if len(places) == 1:
                     found[label] = _power(*places[0])
-            except SensorError:
-                continue  # one that is off or can't be read leaves the others to compare with
         return found
 
     def facts(self) -> dict[str, Any]:
         """Return chip, channel and label."""
-        return {
-            "name": self.name,
-            "scope": self.scope,
+        read = f"in{self._number}_input x curr{self._number}_input, voltage before and after"
+        return super().facts() | {
             "chip": self._chip.name,
             "channel": self._number,
             "rail": self.rail,
-            "read": f"in{self._number}_input x curr{self._number}_input, voltage before and after",
-            "accuracy": self.accuracy,
+            "read": read,
         }
-
-    def _file(self, kind: str, what: str) -> Path:
-        return self._chip / f"{kind}{self._number}_{what}"
 
 
 def _power(chip: Path, number: int) -> Watt:
@@ -155,9 +134,6 @@ def _labels(chip: Path) -> dict[int, str]:
     """Return the labels by number of the channel; a label that can't be read is none."""
     found = {}
     for file in sorted(chip.glob("in*_label")):
-        number = file.name.removeprefix("in").removesuffix("_label")
-        try:
-            found[int(number)] = hwmon.read_text(file)
-        except (SensorError, ValueError):
-            continue
+        with suppress(SensorError, ValueError):
+            found[int(file.name.removeprefix("in").removesuffix("_label"))] = hwmon.read_text(file)
     return found

@@ -1,4 +1,4 @@
-"""The judges of the power-on test: each looks at the same evidence and says whether one check holds.
+"""The judges of the power-on test: each looks at the same evidence and says whether one rule holds.
 
 A judge that has nothing to look at (no voltages beside the power, no counter) answers "not applicable"; that never
 counts as passed. The thresholds are those of the measurement rules of this artifact, except where a comment says why.
@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
 from octopus_study.power.quantities import Counter, Watt
+from octopus_study.power.rules import JUDGES, power_on
 from octopus_study.power.trace import Trace
 
 IDLE, LOAD = "idle", "load"
 PASSED, FAILED, NOT_APPLICABLE = "passed", "failed", "not applicable"
-
 HIGHEST_SHARE = 1.15
 # A power that is too small by a factor of 1000 is at most 0.00115 of the limit; no board idles so low.
 LOWEST_SHARE = 0.002
@@ -40,17 +40,8 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Beside:
-    """What was read beside the power during a phase: means of several readings.
-
-    Attributes
-    ----------
-    voltages : mapping of str to float
-        Millivolts, by file.
-    parts : mapping of str to Watt
-        Powers of the rails behind the rail, by label.
-    whole : Watt or None
-        The power itself, read at the same moments as `parts`.
-    """
+    """Means of what was read beside the power in a phase: voltages in mV by file, powers of the rails behind this one
+    by label, and the power itself at the moments of those."""
 
     voltages: Mapping[str, float] = field(default_factory=dict)
     parts: Mapping[str, Watt] = field(default_factory=dict)
@@ -59,16 +50,8 @@ class Beside:
 
 @dataclass(frozen=True)
 class Phase:
-    """A steady part of the test, after the sensor had time to follow.
-
-    Attributes
-    ----------
-    name : {"idle", "load"}
-    start_ns, end_ns : int
-        `time.monotonic_ns()`.
-    levels : tuple of Watt
-        Mean powers of bins of 50 ms, so that a counter that is read more often than it advances adds no noise.
-    """
+    """A steady part of the test, ``idle`` or ``load``, after the sensor had time to follow; `levels` are mean powers of
+    bins of 50 ms, so that a counter that is read more often than it advances adds no noise."""
 
     name: str
     start_ns: int
@@ -142,6 +125,7 @@ def judge(evidence: Evidence) -> dict[str, Verdict]:
     return {check: ask(evidence) if seen or check == "readable" else silent for check, ask in JUDGES.items()}
 
 
+@power_on("readable")
 def _readable(evidence: Evidence) -> Verdict:
     good, bad = len(evidence.trace.samples), evidence.trace.failures
     empty = [phase.name for phase in evidence.phases if not phase.levels]
@@ -154,6 +138,7 @@ def _readable(evidence: Evidence) -> Verdict:
     return _verdict(bool(total) and not empty and len(bad) <= MOST_FAILURES * total, detail)
 
 
+@power_on("plausible-range")
 def _plausible(evidence: Evidence) -> Verdict:
     limit = evidence.limit.watts
     means = [phase.mean for phase in evidence.phases]
@@ -167,6 +152,7 @@ def _plausible(evidence: Evidence) -> Verdict:
     return _verdict(low < min(means) and max(means) <= high and not zeros, detail)
 
 
+@power_on("sibling-voltage")
 def _sibling(evidence: Evidence) -> Verdict:
     # A healthy power meets a voltage's number by chance in one level at most, since the load changes it; a power that
     # is a voltage has its number in every phase, also where the voltage itself follows the load.
@@ -184,6 +170,7 @@ def _apart(phase: Phase, voltage: str) -> float:
     return abs(phase.mean * 1e3 - millivolts) / millivolts if millivolts else math.inf
 
 
+@power_on("hierarchy")
 def _hierarchy(evidence: Evidence) -> Verdict:
     shares = [
         (part.over(phase.beside.whole), label)
@@ -197,6 +184,7 @@ def _hierarchy(evidence: Evidence) -> Verdict:
     return _verdict(share <= PART_TOLERANCE, f"{label} draws {share:.0%} of the rail that feeds it")
 
 
+@power_on("counter-monotonic")
 def _monotonic(evidence: Evidence) -> Verdict:
     states = [sample.counter for sample in evidence.trace.samples if sample.counter is not None]
     if not states:
@@ -207,6 +195,7 @@ def _monotonic(evidence: Evidence) -> Verdict:
     return Verdict(PASSED, f"{len(states)} readings, none below the one before")
 
 
+@power_on("distinct-values")
 def _distinct(evidence: Evidence) -> Verdict:
     samples = evidence.trace.samples
     powers = {sample.power.watts for sample in samples if sample.power is not None}
@@ -215,6 +204,7 @@ def _distinct(evidence: Evidence) -> Verdict:
     return _verdict(count >= LEAST_VALUES, f"{count} different values in {len(samples)} readings")
 
 
+@power_on("rises")
 def _rises(evidence: Evidence) -> Verdict:
     sigma = max(phase.deviation for phase in evidence.of(IDLE))
     rises = [load.mean - idle.mean for idle, load in _pairs(evidence)]
@@ -228,12 +218,14 @@ def _rises(evidence: Evidence) -> Verdict:
     )
 
 
+@power_on("load-above-idle")
 def _above(evidence: Evidence) -> Verdict:
     load = min(phase.mean for phase in evidence.of(LOAD))
     idle = max(phase.mean for phase in evidence.of(IDLE))
     return _verdict(load > idle, f"lowest load {load:.4g} W, highest idle {idle:.4g} W")
 
 
+@power_on("comes-back")
 def _comes_back(evidence: Evidence) -> Verdict:
     first, load, second = (phase.mean for phase in evidence.phases[:3])
     if load <= first:
@@ -242,6 +234,7 @@ def _comes_back(evidence: Evidence) -> Verdict:
     return _verdict(gone >= LEAST_RETURN, f"{gone:.0%} of the rise was gone in the second idle phase")
 
 
+@power_on("counter-agrees")
 def _agrees(evidence: Evidence) -> Verdict:
     samples = evidence.trace.samples
     if not (any(s.power is not None for s in samples) and any(s.counter is not None for s in samples)):
@@ -273,17 +266,3 @@ def _pairs(evidence: Evidence) -> Sequence[tuple[Phase, Phase]]:
 
 def _verdict(holds: bool, detail: str) -> Verdict:
     return Verdict(PASSED if holds else FAILED, detail)
-
-
-JUDGES: dict[str, Callable[[Evidence], Verdict]] = {
-    "readable": _readable,
-    "plausible-range": _plausible,
-    "sibling-voltage": _sibling,
-    "hierarchy": _hierarchy,
-    "counter-monotonic": _monotonic,
-    "distinct-values": _distinct,
-    "rises": _rises,
-    "load-above-idle": _above,
-    "comes-back": _comes_back,
-    "counter-agrees": _agrees,
-}

@@ -10,17 +10,20 @@ Two layouts are read: result rows of the study `power`, with the provenance besi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from octopus_study.power.checks import Check, by_id
-from octopus_study.power.judges import HIGHEST_SHARE, LOWEST_SHARE, PASSED
-from octopus_study.power.lint_tables import LAYERS, SCOPES, Finding, Table, read_table, wrong_units
-from octopus_study.power.lint_windows import WINDOW_CHECKS, differs, row_name
+from octopus_study.names import AGAIN
+from octopus_study.power.energy import MOST_DRIFT
+from octopus_study.power.judges import AGREEMENT, HIGHEST_SHARE, LOWEST_SHARE, PASSED
+from octopus_study.power.lint_tables import IDLE, LAYERS, SCOPES, UNITS, WINDOW_KEY, Table, read_table
+from octopus_study.power.rules import LINTS, of_tables
+from octopus_study.power.windows import LEAST_RATE, LEAST_SECONDS, LEAST_UPDATES
 
 LEAST_RATIOS, LEAST_DEVIATION = 4, 0.01
 # No board that this artifact runs on idles below or works above this; it only serves tables without a known limit.
@@ -29,9 +32,24 @@ PLAUSIBLE_WATTS = (0.1, 2000.0)
 PACED_TOLERANCE = 0.01
 # Means of a sensor that stands still differ by rounding alone: a load that draws so little more draws as much as idle.
 SAME_POWER = 1e-6
+LEAST_WINDOWS = 5
+# Two ways to one energy, both from stored rows: they differ by rounding and by what lies between two updates.
+SAME = 0.02
+LEAST_POINTS = 2
+# What the numbers are; where this is wrong, nothing else is asked.
+MEANING = ("typed-units", "scope")
 # Without these the record is not that of a power-on test, whatever it says.
 _TOLD_BY_LOAD = ("distinct-values", "rises", "load-above-idle")
-_AGAIN = "-again"
+
+
+class Finding(NamedTuple):
+    """Why a table is refused: the id of the rule, and what it saw."""
+
+    check: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.check}: {self.message}"
 
 
 def lint_file(path: str | Path) -> list[Finding]:
@@ -45,7 +63,7 @@ def lint_file(path: str | Path) -> list[Finding]:
     Returns
     -------
     list of Finding
-        One per check that refuses the table; empty where it is accepted. Where units or scopes are wrong, nobody
+        One per rule that refuses the table; empty where it is accepted. Where units or scopes are wrong, nobody
         knows what the numbers are, and nothing else is asked.
 
     Raises
@@ -56,32 +74,32 @@ def lint_file(path: str | Path) -> list[Finding]:
     table = read_table(path)
     if table is None:
         return []
-    further = WINDOW_CHECKS if table.measured else {}
-    return list(_ask(table, MEANING)) or list(_ask(table, {**CONTENT, **further}))
+    found: list[Finding] = []
+    for check, ask in LINTS.items():
+        if (check in MEANING or not any(one.check in MEANING for one in found)) and (message := ask(table)):
+            found.append(Finding(check, message))
+    return found
 
 
-def _ask(table: Table, asked: Mapping[str, Callable[[Table], str]]) -> Iterator[Finding]:
-    for check, ask in asked.items():
-        if message := ask(table):
-            yield Finding(check, message)
-
-
+@of_tables("typed-units")
 def _units(table: Table) -> str:
-    wrong = wrong_units(table)
+    wrong = table.wrong_units
     if wrong.empty:
         return ""
     row = wrong.iloc[0]
     return f"{len(wrong)} rows have a unit of something else, the first {row['quantity']} in {row['unit']}"
 
 
+@of_tables("scope")
 def _scope(table: Table) -> str:
     if not table.measured or len(table.scopes) == 0:
         return ""
     if "" in table.scopes:
-        return f"the name of a power or energy doesn't end in what it is that of ({', '.join(SCOPES)})"
+        return f"a power or energy doesn't say what it is that of ({', '.join(SCOPES)})"
     return "" if len(table.scopes) == 1 else f"powers of {' and '.join(table.scopes)} in one table"
 
 
+@of_tables("power-on-test")
 def _power_on(table: Table) -> str:
     if not table.measured or not table.scopes:
         return ""
@@ -97,24 +115,57 @@ def _power_on(table: Table) -> str:
     return f"the record of the power-on test does not say that it passed {', '.join(open_)}" if open_ else ""
 
 
-def _missing(table: Table) -> str:
-    quantity, value = table.rows["quantity"], table.rows["value"]
-    absolute = table.rows["unit"].isin(("W", "mW", "µW", "uW", "J", "mJ", "µJ", "uJ", "ms", "s"))
-    # Net of idle may be about nothing, and the trace may begin with a window.
-    may_be_zero = quantity.str.contains("_net") | (quantity == "window_start")
-    if table.measured:
-        silent = table.rows[value.isna() & ~table.rows["answer"].str.startswith("unavailable: ")]
-        if len(silent):
-            return f"{len(silent)} values are missing without a reason, the first {row_name(silent.iloc[0])}"
-    zero = table.rows[absolute & ~may_be_zero & (value <= 0)]
-    if zero.empty:
+@of_tables("load-above-idle")
+def _above_idle(table: Table) -> str:
+    loads, idle = table.loads, table.idle
+    if idle.empty:
+        return "idle was not measured" if table.measured and len(loads) else ""
+    groups = {n: rows for n, rows in idle.groupby("n")}
+    paced = loads["layer"] == LAYERS[1]
+    least = [_least_load(groups.get(n, idle), each) for n, each in zip(loads["n"], paced, strict=True)]
+    wrong = loads.assign(least=least)[loads["low"] <= np.array(least)]
+    if wrong.empty:
         return ""
-    first = zero.iloc[0]
+    first = wrong.iloc[0]
     return (
-        f"{len(zero)} values are 0 or less, the first {row_name(first)}: {first['value']:g} {first['unit']}"
+        f"{len(wrong)} of {len(loads)} powers under load are below idle or equal it, the first {first['low']:.4g} W "
+        f"({_name(first)}) against {first['least']:.4g} W"
     )
 
 
+def _least_load(idle: pd.DataFrame, paced: bool) -> float:
+    """Return what a load must exceed: any idle window, or at a fixed frame rate nearly the lower one."""
+    if paced:
+        return float(idle["low"].min() * (1 - PACED_TOLERANCE))
+    return float(idle["high"].max() * (1 + SAME_POWER))
+
+
+@of_tables("identity")
+def _identity(table: Table) -> str:
+    if table.measured and not _power_on(table):
+        return ""
+    logs = np.array(list(log_ratios(table.arms)))
+    if len(logs) < LEAST_RATIOS or (spread := float(logs.std(ddof=1))) >= LEAST_DEVIATION:
+        return ""
+    return (
+        f"energy is a constant times time: over {len(logs)} pairs of arms log(energy ratio / time ratio) deviates by "
+        f"{spread:.2g} only, and no power-on test was passed"
+    )
+
+
+def log_ratios(arms: pd.DataFrame) -> Iterator[float]:
+    """Yield log(energy ratio / time ratio) of the methods at each n; of a single method's n where there is but one."""
+    powers = (arms["energy"] / arms["time"]).fillna(arms["power"]).dropna()
+    powers = powers[[not name.endswith(AGAIN) for name in powers.index.get_level_values("method")]]
+    table = np.log(powers).unstack("method")
+    if table.shape[1] == 1:
+        only = table.iloc[:, 0]
+        yield from only.iloc[1:] - only.iloc[0]
+    for one, other in combinations(table.columns, 2):
+        yield from (table[one] - table[other]).dropna()
+
+
+@of_tables("plausible-range")
 def _range(table: Table) -> str:
     limit = table.limit
     low, high = PLAUSIBLE_WATTS if limit is None else (LOWEST_SHARE * limit, HIGHEST_SHARE * limit)
@@ -125,78 +176,183 @@ def _range(table: Table) -> str:
     first = wrong.iloc[0]
     shown = first["high"] if first["high"] > high else first["low"]
     plausible = f"plausible are {low:.3g} to {high:.4g} W"
-    return f"{len(wrong)} of {len(powers)} powers, the first {shown:.4g} W ({row_name(first)}); {plausible}"
+    return f"{len(wrong)} of {len(powers)} powers, the first {shown:.4g} W ({_name(first)}); {plausible}"
 
 
-def _above_idle(table: Table) -> str:
-    loads, idle = table.loads, table.idle
-    if idle.empty:
-        return "idle was not measured" if table.measured and len(loads) else ""
-    groups = {n: rows for n, rows in idle.groupby("n")}
-    paced = loads["layer"] == LAYERS[1]
-    least = np.array(
-        [_least_load(groups.get(n, idle), each) for n, each in zip(loads["n"], paced, strict=True)]
-    )
-    low = loads["low"].to_numpy() <= least
-    wrong = loads[low]
-    if wrong.empty:
+@of_tables("missing-not-zero")
+def _missing(table: Table) -> str:
+    rows = table.rows
+    if table.measured:
+        silent = rows[rows["value"].isna() & ~rows["answer"].str.startswith("unavailable: ")]
+        if len(silent):
+            return f"{len(silent)} values are missing without a reason, the first {_name(silent.iloc[0])}"
+    absolute = rows["unit"].isin({unit for units in UNITS.values() for unit in units})
+    # Net of idle may be about nothing, and the trace may begin with a window.
+    may_be_zero = rows["quantity"].str.contains("_net") | (rows["quantity"] == "window_start")
+    zero = rows[absolute & ~may_be_zero & (rows["value"] <= 0)]
+    if zero.empty:
         return ""
-    first, level = wrong.iloc[0], least[low][0]
-    return (
-        f"{len(wrong)} of {len(loads)} powers under load are below idle or equal it, the first {first['low']:.4g} W "
-        f"({row_name(first)}) against {level:.4g} W"
-    )
+    first = zero.iloc[0]
+    return f"{len(zero)} values are 0 or less, the first {_name(first)}: {first['value']:g} {first['unit']}"
 
 
-def _least_load(idle: pd.DataFrame, paced: bool) -> float:
-    """Return what a load must exceed: any idle window, or at a fixed frame rate nearly the lower one."""
-    return float(
-        idle["low"].min() * (1 - PACED_TOLERANCE) if paced else idle["high"].max() * (1 + SAME_POWER)
-    )
-
-
+@of_tables("power-times-time")
 def _product(table: Table) -> str:
+    said = "energies are not power times time"
     if table.measured:
         rows = table.windows
         expected = rows["power_mean"] * rows["window"] / rows["frames"] * 1e3
-        return differs(rows, rows["energy_per_frame"], expected, "energies are not power times time")
+        return _differs(rows, rows["energy_per_frame"], expected, said)
     arms = table.arms.dropna().reset_index()
-    return differs(arms, arms["energy"], arms["power"] * arms["time"], "energies are not power times time")
+    return _differs(arms, arms["energy"], arms["power"] * arms["time"], said)
 
 
-def _identity(table: Table) -> str:
-    if table.measured and not _power_on(table):
-        return ""
-    logs = np.array(list(_log_ratios(table.arms)))
-    if len(logs) < LEAST_RATIOS or (spread := float(logs.std(ddof=1))) >= LEAST_DEVIATION:
-        return ""
-    return (
-        f"energy is a constant times time: over {len(logs)} pairs of arms log(energy ratio / time ratio) deviates by "
-        f"{spread:.2g} only, and no power-on test was passed"
+@of_tables("same-window")
+def _whole(table: Table) -> str:
+    """Time, frames, power and energy are of the same window, and none of them is missing."""
+    rows = table.windows
+    for name in ("time_per_frame", "frames", "window", "window_start", "power_mean"):
+        if lacking := int(rows[name].isna().sum()):
+            return f"{lacking} windows with an energy have no {name}"
+    spent = rows["window_energy_counter"].fillna(rows["window_energy_integral"])
+    if lacking := int(spent.isna().sum()):
+        return f"{lacking} windows have neither a counted nor an integrated energy"
+    back = rows[rows["layer"] == LAYERS[0]]
+    filled, per_window = back["time_per_frame"] * back["frames"], rows["energy_per_frame"] * rows["frames"]
+    return _differs(back, filled / 1e3, back["window"], "frames don't fill their window") or _differs(
+        rows, per_window / 1e3, spent, "energies per frame are of another window"
     )
 
 
-def _log_ratios(arms: pd.DataFrame) -> Iterator[float]:
-    """Yield log(energy ratio / time ratio) of the methods at each n; of a single method's n where there is but one."""
-    powers = (arms["energy"] / arms["time"]).fillna(arms["power"]).dropna()
-    powers = powers[[not name.endswith(_AGAIN) for name in powers.index.get_level_values("method")]]
-    table = np.log(powers).unstack("method")
-    if table.shape[1] == 1:
-        only = table.iloc[:, 0]
-        yield from only.iloc[1:] - only.iloc[0]
-    for one, other in combinations(table.columns, 2):
-        yield from (table[one] - table[other]).dropna()
+@of_tables("counter-agrees")
+def _counters(table: Table) -> str:
+    rows = table.all_windows.dropna(subset=["window_energy_counter", "window_energy_integral"])
+    said = "counted energies are not those of the integral"
+    return _differs(rows, rows["window_energy_counter"], rows["window_energy_integral"], said, AGREEMENT)
 
 
-# What the numbers are; where this is wrong, nothing else is asked.
-MEANING: dict[str, Callable[[Table], str]] = {"typed-units": _units, "scope": _scope}
-CONTENT: dict[str, Callable[[Table], str]] = {
-    "power-on-test": _power_on,
-    "load-above-idle": _above_idle,
-    "identity": _identity,
-    "plausible-range": _range,
-    "missing-not-zero": _missing,
-    "power-times-time": _product,
-}
-# Every check of the linter, for the docs: those it shares with earlier stages, and those of stored tables alone.
-LINT_CHECKS: tuple[Check, ...] = tuple(map(by_id, (*MEANING, *CONTENT, *WINDOW_CHECKS)))
+@of_tables("trace-agrees")
+def _trace(table: Table) -> str:
+    """Integrate the stored trace again over each window.
+
+    Readings of the moment meet frames at a fixed rate always in the same phases, so they can't check the mean of those
+    windows, for which there is no integral either; of others they know it as well as another sensor of the same board.
+    """
+    rows = table.all_windows.dropna(subset=["window", "window_start"])
+    counted = rows["window_energy_integral"].isna() & rows["window_energy_counter"].notna()
+    apart = not counted.all()  # else the trace is the counter's own
+    rows = rows[~((rows["layer"] == LAYERS[1]) & (counted & apart | table.momentary))]
+    if rows.empty:
+        return ""
+    at, watts = table.trace
+    spans = list(zip(rows["window_start"], rows["window_start"] + rows["window"], strict=True))
+    seen = np.array([_points(at, start, end) for start, end in spans])
+    poor = rows[(seen < LEAST_POINTS) & (rows["layer"] != IDLE).to_numpy() | (seen < 0)]
+    if len(poor):
+        return f"{len(poor)} windows are not in the stored trace, the first {_name(poor.iloc[0])}"
+    stored = rows["window_energy_integral"].fillna(rows["window_energy_counter"])
+    again = pd.Series([_integral(at, watts, start, end) for start, end in spans], index=rows.index)
+    other = counted[rows.index] & apart | table.momentary  # one sensor's energy, another one's trace
+    most = other.map({True: AGREEMENT, False: SAME})
+    return _differs(rows, stored, again, "energies are not those of the stored trace", most)
+
+
+def _points(at: np.ndarray, start: float, end: float) -> int:
+    """Count the values of a trace within a window; -1 where the trace doesn't reach around it."""
+    if not len(at) or at[0] > start + 1 or at[-1] < end - 1:
+        return -1
+    return int(np.searchsorted(at, end, "right") - np.searchsorted(at, start, "left"))
+
+
+def _integral(at: np.ndarray, watts: np.ndarray, start: float, end: float) -> float:
+    """Return the joules of a part of a trace by the trapezoid rule, its ends interpolated."""
+    inside = slice(np.searchsorted(at, start, "right"), np.searchsorted(at, end, "left"))
+    times = np.concatenate(([start], at[inside], [end]))
+    return float(np.trapezoid(np.interp(times, at, watts), times))
+
+
+@of_tables("window-length")
+def _length(table: Table) -> str:
+    least = max(LEAST_SECONDS, LEAST_UPDATES * (table.selftest.get("update_seconds") or 0.0))
+    rows = table.all_windows
+    short = rows[rows["window"] < least - 1e-6]
+    if short.empty:
+        return ""
+    first = short.iloc[0]
+    return f"{len(short)} windows are shorter than {least:.3g} s, the first {first['window']:.3g} s ({_name(first)})"
+
+
+@of_tables("frame-rate")
+def _rate(table: Table) -> str:
+    if table.frame_rate is None:
+        return ""
+    rows = table.windows[table.windows["layer"] == LAYERS[1]]
+    rows = rows.assign(rate=rows["frames"] / rows["window"])
+    slow = rows[rows["rate"] < LEAST_RATE * table.frame_rate]
+    if slow.empty:
+        return ""
+    first = slow.iloc[0]
+    return (
+        f"{len(slow)} of {len(rows)} windows at {table.frame_rate:g} frames/s have fewer frames, the first "
+        f"{first['rate']:.3g} frames/s ({_name(first)})"
+    )
+
+
+@of_tables("window-count")
+def _count(table: Table) -> str:
+    sizes = table.windows.groupby(WINDOW_KEY[:3]).size()
+    few = sizes[sizes < LEAST_WINDOWS]
+    if few.empty:
+        return ""
+    n, method, layer = few.index[0]
+    first = f"the first {few.iloc[0]} (n={n}, {method}, {layer})"
+    return f"{len(few)} arms have fewer than {LEAST_WINDOWS} windows with an energy, {first}"
+
+
+@of_tables("idle-drift")
+def _drift(table: Table) -> str:
+    rows = table.windows.dropna(subset="energy_per_frame_net")
+    rows = rows.assign(drift=rows["n"].map(_idle_power(table)["drift"]))
+    wrong = rows[~(rows["drift"] <= MOST_DRIFT)]
+    if wrong.empty:
+        return ""
+    first = wrong.iloc[0]
+    known = first["drift"] == first["drift"]
+    said = f"idle drifted by {first['drift']:.1%}" if known else "idle is not known before and behind"
+    return f"{len(wrong)} energies are net of idle although {said} (n={first['n']})"
+
+
+@of_tables("net-of-idle")
+def _net(table: Table) -> str:
+    rows = table.windows.dropna(subset="energy_per_frame_net")
+    idle = rows["n"].map(_idle_power(table)["watts"]) * rows["window"] / rows["frames"] * 1e3
+    # The net energy may be near nothing, so its error counts as a part of the gross one.
+    gross = rows["energy_per_frame_net"] + idle
+    return _differs(rows, gross, rows["energy_per_frame"], "net energies are not gross less idle")
+
+
+def _idle_power(table: Table) -> pd.DataFrame:
+    """Return per n the mean idle power in watts and its drift from before to behind."""
+    levels = table.idle_windows.pivot(index="n", columns="block", values="power_mean").reindex(columns=[0, 1])
+    return pd.DataFrame({"watts": levels.mean(axis=1), "drift": (levels[1] / levels[0] - 1).abs()})
+
+
+def _differs(
+    rows: pd.DataFrame, found: pd.Series, expected: pd.Series, said: str, most: float | pd.Series = SAME
+) -> str:
+    """Say how many values are farther than `most` from what is expected; empty when none is."""
+    apart = found / expected - 1
+    wrong = apart[apart.abs() > most]
+    if wrong.empty:
+        return ""
+    worst = wrong.abs().idxmax()
+    return f"{len(wrong)} of {len(rows)} {said}, the worst by {wrong[worst]:+.1%} ({_name(rows.loc[worst])})"
+
+
+def _name(row: pd.Series) -> str:
+    """Name a row by what tells it apart."""
+    parts = [
+        f"n={row['n']}" if "n" in row else "",
+        *(row.get(name, "") for name in ("method", "layer", "quantity")),
+    ]
+    return ", ".join(filter(None, [*parts, f"block {row['block']}" if row.get("layer") else ""]))

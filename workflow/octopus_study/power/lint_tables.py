@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,9 +20,9 @@ LAYERS = ("back_to_back", "paced")
 IDLE, TRACE = "idle", "trace"
 SCOPES = ("gpu_board", "module_vdd_in", "cpu_package")
 WINDOW_KEY = ["n", "method", "layer", "block"]
-RELATIVE = ("fraction", "percent", "ratio")
+UNITS = {kind: sizes(kind) for kind in ("power", "energy", "time")}
+_RELATIVE = ("fraction", "percent", "ratio")
 _PUBLISHED = {"quantity", "value", "unit", "source"}
-_UNITS = {kind: sizes(kind) for kind in ("power", "energy", "time")}
 # Beginnings of the study's quantities -> their unit; the first that fits counts.
 _RESULT_UNITS = {
     "power_capped": "fraction",
@@ -31,16 +31,10 @@ _RESULT_UNITS = {
     "window_energy": "J",
     "power": "W",
 }
-
-
-class Finding(NamedTuple):
-    """Why a table is refused: the id of the check, and what it saw."""
-
-    check: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.check}: {self.message}"
+_COLUMNS = (
+    *("time_per_frame", "frames", "window", "window_start", "power_mean", "energy_per_frame"),
+    *("energy_per_frame_net", "window_energy_counter", "window_energy_integral"),
+)
 
 
 @dataclass(frozen=True)
@@ -66,9 +60,9 @@ class Table:
 
     @cached_property
     def scopes(self) -> list[str]:
-        """What the powers and energies of result rows are those of, as their names say; "" where one doesn't."""
-        names = self.rows.loc[self.rows["value"].notna(), "quantity"].unique()
-        return sorted({_scope(name) for name in names if _is_electrical(name) and name != "power_capped"})
+        """What the powers and energies of result rows are those of; "" where one doesn't say it."""
+        rows = self.rows[self.rows["value"].notna() & (self.rows["quantity"] != "power_capped")]
+        return sorted(rows.loc[_electrical(rows["quantity"]), "scope"].unique())
 
     @property
     def selftest(self) -> Mapping[str, Any]:
@@ -86,15 +80,16 @@ class Table:
         source = self.record.get("source") or {}
         return source.get("integrated", "power") not in ("power", source.get("power"))
 
-    def named(self, name: str, *layers: str) -> pd.DataFrame:
-        """Return the rows with a value of a quantity of the study, without the scope, in some layers."""
-        rows = self.rows[self.rows["layer"].isin(layers) & self.rows["value"].notna()]
-        names = (name, *(f"{name}_{scope}" for scope in self.scopes))
-        return rows[rows["quantity"].isin(names)]
+    def _known(self, *layers: str) -> pd.DataFrame:
+        return self.rows[self.rows["layer"].isin(layers) & self.rows["value"].notna()]
+
+    def _pivot(self, *layers: str) -> pd.DataFrame:
+        table = self._known(*layers).pivot(index=WINDOW_KEY, columns="quantity", values="value")
+        return table.reindex(columns=_COLUMNS).reset_index()
 
     @cached_property
     def windows(self) -> pd.DataFrame:
-        """Windows with an energy, one per row: n, method, layer, block, and a column per quantity without scope."""
+        """Windows with an energy, one per row: n, method, layer, block, and a column per quantity."""
         return self._pivot(*LAYERS).dropna(subset="energy_per_frame").reset_index(drop=True)
 
     @cached_property
@@ -103,41 +98,32 @@ class Table:
         idle = self._pivot(IDLE)
         return idle[(idle["method"] == IDLE)].dropna(subset="power_mean").reset_index(drop=True)
 
-    def _pivot(self, *layers: str) -> pd.DataFrame:
-        rows = self.rows[self.rows["layer"].isin(layers) & self.rows["value"].notna()]
-        names = rows["quantity"].map(lambda name: name.removesuffix(f"_{_scope(name)}"))
-        table = (
-            rows.assign(quantity=names)
-            .pivot(index=WINDOW_KEY, columns="quantity", values="value")
-            .reset_index()
-        )
-        wanted = ["time_per_frame", "frames", "window", "window_start", "power_mean", "energy_per_frame"]
-        wanted += ["energy_per_frame_net", "window_energy_counter", "window_energy_integral"]
-        return table.reindex(columns=[*WINDOW_KEY, *wanted])
+    @cached_property
+    def all_windows(self) -> pd.DataFrame:
+        """Windows under load and idle."""
+        return pd.concat([self.windows, self.idle_windows], ignore_index=True)
 
     @cached_property
     def trace(self) -> tuple[np.ndarray, np.ndarray]:
         """The stored trace: seconds since its zero, ascending, and watts."""
-        rows = self.named("power", TRACE).sort_values("block")
+        rows = self._known(TRACE)
+        rows = rows[rows["quantity"] == "power"].sort_values("block")
         return rows["block"].to_numpy() / 1000, rows["value"].to_numpy()
 
     @cached_property
     def loads(self) -> pd.DataFrame:
         """Powers under load: n, method, layer, block, and `low`, `high` in watts."""
         if not self.measured:
-            powers = self._published("power")
-            return powers[powers["method"] != IDLE]
-        rows = self.named("power_mean", *LAYERS)
-        return rows[WINDOW_KEY].assign(low=rows["value"], high=rows["value"])
+            return self._published("power").query(f"method != '{IDLE}'")
+        rows = self._known(*LAYERS)
+        return _powers(rows[rows["quantity"] == "power_mean"].rename(columns={"value": "power_mean"}))
 
     @cached_property
     def idle(self) -> pd.DataFrame:
         """Idle powers, in the form of `loads`."""
         if not self.measured:
-            powers = self._published("power")
-            return powers[powers["method"] == IDLE]
-        rows = self.idle_windows
-        return rows[WINDOW_KEY].assign(low=rows["power_mean"], high=rows["power_mean"])
+            return self._published("power").query(f"method == '{IDLE}'")
+        return _powers(self.idle_windows)
 
     @cached_property
     def arms(self) -> pd.DataFrame:
@@ -147,20 +133,44 @@ class Table:
             times, energies = rows["window"] / rows["frames"], rows["energy_per_frame"] / 1e3
             rows = rows[["n", "method"]].assign(time=times, power=rows["power_mean"], energy=energies)
             return rows.groupby(["n", "method"]).median()
-        parts = {kind: self._published(kind) for kind in _UNITS}
+        parts = {kind: self._published(kind) for kind in UNITS}
         exact = {kind: part[part["low"] == part["high"]] for kind, part in parts.items()}
         columns = {kind: part.groupby(["n", "method"])["low"].median() for kind, part in exact.items()}
         return pd.DataFrame(columns, dtype=np.float64).query(f"method != '{IDLE}'")
 
     def _published(self, kind: str) -> pd.DataFrame:
         """Return a published quantity in watts, joules or seconds, as `low` and `high`."""
-        rows, factors = self.rows[self.rows["quantity"] == kind], _UNITS[kind]
-        if not {"n", "method"} <= set(rows.columns):
-            rows = rows[:0].assign(n=0, method="")
-        scale = rows["unit"].map(factors).astype(np.float64)  # no rows: pandas on pyarrow would keep strings
+        rows = self.rows[self.rows["quantity"] == kind]
+        scale = (
+            rows["unit"].map(UNITS[kind]).astype(np.float64)
+        )  # no rows: pandas on pyarrow would keep strings
         low, high = (rows["value"].fillna(rows[end]) * scale for end in ("low", "high"))
-        found = rows[["n", "method"]].assign(layer="", block=0, low=low.fillna(high), high=high.fillna(low))
-        return found.dropna(subset="low")
+        return rows[WINDOW_KEY].assign(low=low.fillna(high), high=high.fillna(low)).dropna(subset="low")
+
+    @cached_property
+    def wrong_units(self) -> pd.DataFrame:
+        """The rows of powers and energies whose unit is not one of their quantity."""
+        rows = self.rows[_electrical(self.rows["quantity"])]
+        fits = _fits_result if self.measured else _fits_published
+        return rows[[not fits(*each) for each in zip(rows["quantity"], rows["unit"], strict=True)]]
+
+
+def _powers(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[WINDOW_KEY].assign(low=rows["power_mean"], high=rows["power_mean"])
+
+
+def _electrical(quantity: pd.Series) -> pd.Series:
+    return quantity.astype(str).str.startswith(("power", "energy", "window_energy"))
+
+
+def _fits_result(quantity: str, unit: str) -> bool:
+    return unit == next(each for start, each in _RESULT_UNITS.items() if quantity.startswith(start))
+
+
+def _fits_published(quantity: str, unit: str) -> bool:
+    if unit in _RELATIVE:
+        return quantity not in UNITS
+    return unit in UNITS["power" if quantity.startswith("power") else "energy"]
 
 
 def read_table(path: str | Path) -> Table | None:
@@ -181,9 +191,10 @@ def read_table(path: str | Path) -> Table | None:
             raise MeasureError(f"{path} repeats rows; `octopus validate` says which.")
         found = _provenance(path.with_suffix(".json"))
         rate = _within(found, "config", "values", "power", "frame_rate")
-        table = Table(rows, True, _within(found, "extra", "power") or {}, rate)
+        table = Table(_scoped(rows), True, _within(found, "extra", "power") or {}, rate)
     elif set(header) >= _PUBLISHED:
-        rows = pd.read_csv(path)
+        rows = pd.read_csv(path).assign(layer="", block=0)
+        rows = rows if {"n", "method"} <= set(rows.columns) else rows.assign(n=0, method="")
         numbers = {name: pd.to_numeric(rows.get(name), errors="coerce") for name in ("value", "low", "high")}
         table = Table(rows.assign(**numbers), False, {})
     else:
@@ -191,34 +202,13 @@ def read_table(path: str | Path) -> Table | None:
             f"{path} has the columns {header}; the linter reads result rows ({', '.join(COLUMNS)}) and published "
             f"tables (with {', '.join(sorted(_PUBLISHED))})."
         )
-    return table if any(map(_is_electrical, table.rows["quantity"].unique())) else None
+    return table if _electrical(table.rows["quantity"]).any() else None
 
 
-def wrong_units(table: Table) -> pd.DataFrame:
-    """Return the rows whose unit is not one of their quantity."""
-    pairs = table.rows[["quantity", "unit"]].drop_duplicates()
-    fits = _fits_result if table.measured else _fits_published
-    bad = {(q, u) for q, u in pairs.itertuples(index=False) if _is_electrical(q) and not fits(q, u)}
-    keys = pd.Series(zip(table.rows["quantity"], table.rows["unit"], strict=True), index=table.rows.index)
-    return table.rows[keys.isin(bad)]
-
-
-def _fits_result(quantity: str, unit: str) -> bool:
-    return unit == next(each for start, each in _RESULT_UNITS.items() if quantity.startswith(start))
-
-
-def _fits_published(quantity: str, unit: str) -> bool:
-    if unit in RELATIVE:
-        return quantity not in _UNITS
-    return unit in _UNITS["power" if quantity.startswith("power") else "energy"]
-
-
-def _is_electrical(quantity: str) -> bool:
-    return str(quantity).startswith(("power", "energy", "window_energy"))
-
-
-def _scope(quantity: str) -> str:
-    return next((scope for scope in SCOPES if quantity.endswith(f"_{scope}")), "")
+def _scoped(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with their scope in a column of its own."""
+    parts = rows["quantity"].str.extract(rf"^(.*?)(?:_({'|'.join(SCOPES)}))?$")
+    return rows.assign(quantity=parts[0], scope=parts[1].fillna(""))
 
 
 def _provenance(path: Path) -> Any:

@@ -19,14 +19,8 @@ _CPU_BYTES = 16 * MIB
 
 
 def known_load(device: str) -> Callable[[], object]:
-    """Return a function that keeps the device busy for 20 to 40 ms and returns when it is done.
-
-    On the GPU it fills an array of up to 1 GiB, on the CPU one of 16 MiB with all threads, again and again.
-
-    Parameters
-    ----------
-    device : {"auto", "cpu", "cuda"}
-    """
+    """Return a function that keeps a device (``auto``, ``cpu``, ``cuda``) busy for 20 to 40 ms and returns when it is
+    done: it fills an array of up to 1 GiB on the GPU, of 16 MiB with all threads on the CPU, again and again."""
     if backends.resolve(device) == "cuda":
         return _gpu_load()
     once = fill(np.zeros(_CPU_BYTES // 4, np.float32))

@@ -16,13 +16,12 @@ only, which is why the work of a window repeats itself from its beginning to its
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 from octopus_study.measure import _nvml
-from octopus_study.power.quantities import Channel, MilliJoule, MilliVolt, MilliWatt, Watt
-from octopus_study.power.source import Sample, SensorError
+from octopus_study.power.quantities import Channel, MilliJoule, MilliWatt, Watt
+from octopus_study.power.source import PowerSource, Sample, SensorError
 
 ACCURACY = 0.05
 # Watts that a board can't exceed where none of the limits can be read, as on those of laptops and small ones without a
@@ -33,19 +32,14 @@ AVERAGED_SECONDS = (
 )
 
 
-class NvmlSource:
-    """The GPU that CUDA uses, see :class:`octopus_study.power.source.PowerSource`.
+class NvmlSource(PowerSource):
+    """The GPU that CUDA uses; the first readings of power, energy and limit are made here.
 
     Parameters
     ----------
     nvml : module, optional
         With the functions of ``pynvml``; tests give their own, and the handle `device` with it.
     device : object, optional
-
-    Raises
-    ------
-    SensorError
-        NVML doesn't answer, a first reading of power or energy fails, or a limit is 0.
     """
 
     name = "nvml"
@@ -62,93 +56,77 @@ class NvmlSource:
         self._channel = Channel("nvml", 0)
         self._instant = self._has_instant()
         self.averaged_seconds = 0.0 if self._instant else AVERAGED_SECONDS
-        self._has_usage = self._try("nvmlDeviceGetPowerUsage") is None
-        self._has_counter = self._try("nvmlDeviceGetTotalEnergyConsumption") is None
+        self._has_usage = self._answers("PowerUsage")
+        self._has_counter = self._answers("TotalEnergyConsumption")
         self.read()
         self.limit()
 
     def read(self) -> Sample:
         """Read the power, and the energy counter where the board has one."""
         start = time.monotonic_ns()
-        counter = self._energy() if self._has_counter else None
-        power = Watt.from_power(self._milliwatts(self._field())) if self._instant else self._usage()
-        averaged = self._usage() if self._instant and self._has_usage else None
+        counter = None
+        if self._has_counter:
+            counter = MilliJoule(int(self._get("TotalEnergyConsumption")), self._channel)
+        power = self._watts(self._field() if self._instant else self._get("PowerUsage"))
+        averaged = self._watts(self._get("PowerUsage")) if self._instant and self._has_usage else None
         end = time.monotonic_ns()
         return Sample((start + end) // 2, end - start, power, counter, averaged)
 
     def limit(self) -> Watt:
         """Return the enforced power limit, else the default one, the highest that may be set, or a board's ceiling."""
-        found = self._milliwatts(self._limit())
-        if found.value <= 0:
+        found = self._watts(self._limit())
+        if found.watts <= 0:
             raise SensorError(f"NVML reports a power limit of {found}", "plausible-range")
-        return Watt.from_power(found)
+        return found
 
     def _limit(self) -> int:
         """Return the first limit that the board tells, in mW."""
-        for function in ("nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementDefaultLimit"):
+        for name in ("EnforcedPowerLimit", "PowerManagementDefaultLimit"):
             with suppress(SensorError):
-                return int(self._call(function))
+                return int(self._get(name))
         with suppress(SensorError):
-            return int(self._call("nvmlDeviceGetPowerManagementLimitConstraints")[1])  # lowest, highest
+            return int(self._get("PowerManagementLimitConstraints")[1])  # lowest, highest
         return BOARD_CEILING_MW
-
-    def voltages(self) -> Mapping[str, MilliVolt]:
-        """NVML shows no voltages."""
-        return {}
-
-    def parts(self) -> Mapping[str, Watt]:
-        """NVML's other scopes overlap with the board's, and are no parts of it by documentation."""
-        return {}
 
     def facts(self) -> dict[str, Any]:
         """Return what is read."""
-        return {
-            "name": self.name,
-            "scope": self.scope,
+        return super().facts() | {
             "power": "field value POWER_INSTANT" if self._instant else "nvmlDeviceGetPowerUsage",
             "integrated": "nvmlDeviceGetPowerUsage" if self._has_usage else "power",
             "counter": "nvmlDeviceGetTotalEnergyConsumption" if self._has_counter else None,
             "averaged_seconds": self.averaged_seconds,
-            "accuracy": self.accuracy,
         }
 
-    def _usage(self) -> Watt:
-        return Watt.from_power(self._milliwatts(self._call("nvmlDeviceGetPowerUsage")))
-
-    def _energy(self) -> MilliJoule:
-        return MilliJoule(int(self._call("nvmlDeviceGetTotalEnergyConsumption")), self._channel)
-
-    def _has_instant(self) -> bool:
-        try:
-            return self._field() > 0
-        except SensorError:
-            return False
+    def _watts(self, milliwatts: Any) -> Watt:
+        return Watt.from_power(MilliWatt(int(milliwatts), self._channel))
 
     def _field(self) -> int:
         """Return the instantaneous power in mW; a field value without a named scope is that of the GPU."""
         field = getattr(self._nvml, "NVML_FI_DEV_POWER_INSTANT", None)
         if field is None:
             raise SensorError("this version of nvidia-ml-py knows no POWER_INSTANT")
-        found = self._call("nvmlDeviceGetFieldValues", [field])[0]
+        found = self._get("FieldValues", [field])[0]
         if found.nvmlReturn != 0:
             raise SensorError(f"POWER_INSTANT answers with error {found.nvmlReturn}")
         return int(found.value.uiVal)
 
-    def _milliwatts(self, value: Any) -> MilliWatt:
-        return MilliWatt(int(value), self._channel)
-
-    def _call(self, function: str, *arguments: Any) -> Any:
+    def _get(self, name: str, *arguments: Any) -> Any:
+        function = f"nvmlDeviceGet{name}"
         try:
             return getattr(self._nvml, function)(self._device, *arguments)
         except Exception as error:  # pynvml has one exception per error code; all mean that nothing was read
             raise SensorError(f"{function}: {error}") from None
 
-    def _try(self, function: str) -> SensorError | None:
-        try:
-            self._call(function)
-        except SensorError as error:
-            return error
-        return None
+    def _has_instant(self) -> bool:
+        with suppress(SensorError):
+            return self._field() > 0
+        return False
+
+    def _answers(self, name: str) -> bool:
+        with suppress(SensorError):
+            self._get(name)
+            return True
+        return False
 
 
 def _why_closed() -> str:

@@ -1,37 +1,43 @@
 """Electrical quantities with their units in the type, so that a voltage can't be taken for a power.
 
-The published episode that this module exists for: a file with millivolts was read as milliwatts, and nothing in the
-program could object, since both were floats. Here a sensor's number gets its type where it is parsed, and watts come
-from three places alone: :meth:`Watt.from_product` (voltage times current of one channel of one chip),
-:meth:`Watt.from_power` (a reading that the kernel or driver documents as a power) and :meth:`Watt.from_counter` (two
-readings of one energy counter). No function takes a bare number as a power or an energy.
+In the published episode a file with millivolts was read as milliwatts, and nothing in the program could object, since
+both were floats. Here a sensor's number gets its type where it is parsed, and watts come from three places alone:
+:meth:`Watt.from_product` (voltage times current of one channel of one chip), :meth:`Watt.from_power` (a reading that
+the kernel or driver documents as a power) and :meth:`Watt.from_counter` (two readings of one energy counter).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 from octopus_study.errors import MeasureError
+from octopus_study.units import size_of
 
 _MADE_HERE = object()
 
 
-class UnitError(MeasureError, TypeError):
-    """Quantities were combined that don't belong together: other units, or other channels.
+class RefusedError(MeasureError):
+    """A number was refused: the message says why, and `check` is the rule of `octopus_study.power.rules`."""
 
-    Parameters
-    ----------
-    reason : str
-    check : str
-        Which check of `octopus_study.power.checks` refused it.
-    """
-
-    def __init__(self, reason: str, check: str = "typed-units") -> None:
+    def __init__(self, reason: str, check: str = "readable") -> None:
         super().__init__(reason)
         self.check = check
+
+    @property
+    def full(self) -> str:
+        """The reason behind the name of its rule; that a sensor isn't there or can't be read needs no name."""
+        return str(self) if self.check == "readable" else f"{self.check}: {self}"
+
+
+class UnitError(RefusedError, TypeError):
+    """Quantities were combined that don't belong together: other units, or other channels."""
+
+    def __init__(self, reason: str, check: str = "typed-units") -> None:
+        super().__init__(reason, check)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,7 @@ class Channel:
         return f"{self.chip}, channel {self.index}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reading:
     """One number of a sensor, as it was read: an integer in the unit of its class, and the channel that gave it."""
 
@@ -53,8 +59,11 @@ class Reading:
     channel: Channel
     unit: ClassVar[str] = ""
 
+    def __init_subclass__(cls, unit: str) -> None:
+        cls.unit = unit
+
     def __post_init__(self) -> None:
-        if type(self) is Reading:
+        if not self.unit:
             raise UnitError("a reading needs a unit: use MilliVolt, MilliAmpere, MicroWatt …")
         if isinstance(self.value, bool) or not isinstance(self.value, int):
             raise UnitError(f"a sensor gives integers in {self.unit}, found {self.value!r} of {self.channel}")
@@ -63,66 +72,48 @@ class Reading:
         return f"{self.value} {self.unit}"
 
 
-class MilliVolt(Reading):
+class MilliVolt(Reading, unit="mV"):
     """A bus voltage: hwmon's ``in*_input``."""
 
-    __slots__ = ()
-    unit = "mV"
 
-
-class MilliAmpere(Reading):
+class MilliAmpere(Reading, unit="mA"):
     """A current: hwmon's ``curr*_input``."""
 
-    __slots__ = ()
-    unit = "mA"
 
-
-class MicroWatt(Reading):
+class MicroWatt(Reading, unit="µW"):
     """A power: hwmon's ``power*_input``, RAPL's limits."""
 
-    __slots__ = ()
-    unit = "µW"
 
-
-class MilliWatt(Reading):
+class MilliWatt(Reading, unit="mW"):
     """A power: NVML."""
 
-    __slots__ = ()
-    unit = "mW"
 
-
-class MicroJoule(Reading):
+class MicroJoule(Reading, unit="µJ"):
     """The state of an energy counter: hwmon's ``energy*_input``, RAPL's ``energy_uj``."""
 
-    __slots__ = ()
-    unit = "µJ"
 
-
-class MilliJoule(Reading):
+class MilliJoule(Reading, unit="mJ"):
     """The state of an energy counter: NVML."""
 
-    __slots__ = ()
-    unit = "mJ"
 
-
-_WATTS_PER: dict[type[Reading], float] = {MicroWatt: 1e-6, MilliWatt: 1e-3}
-_JOULES_PER: dict[type[Reading], float] = {MicroJoule: 1e-6, MilliJoule: 1e-3}
+_POWERS, _COUNTERS = (MicroWatt, MilliWatt), (MicroJoule, MilliJoule)
 Counter = MicroJoule | MilliJoule
 
 
-class _Derived:
+@dataclass(frozen=True, order=True, repr=False)
+class _Amount:
     """A physical amount that only the named constructors of its class can make; it may be negative (a difference)."""
 
-    __slots__ = ("_amount",)
+    _amount: float
+    made: InitVar[object] = None
     unit: ClassVar[str] = ""
 
-    def __init__(self, amount: float, made: object = None) -> None:
+    def __post_init__(self, made: object) -> None:
         name = type(self).__name__
         if made is not _MADE_HERE:
             raise UnitError(f"{name} is not made from a bare number: use the constructors of {name}")
-        if not math.isfinite(amount):
-            raise UnitError(f"{name} must be finite, found {amount}")
-        self._amount = float(amount)
+        if not math.isfinite(self._amount):
+            raise UnitError(f"{name} must be finite, found {self._amount}")
 
     @classmethod
     def _make(cls, amount: float) -> Self:
@@ -139,18 +130,6 @@ class _Derived:
     def __sub__(self, other: Self) -> Self:
         return self._make(self._amount - self._same(other))
 
-    def __lt__(self, other: Self) -> bool:
-        return self._amount < self._same(other)
-
-    def __le__(self, other: Self) -> bool:
-        return self._amount <= self._same(other)
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._amount == self._same(other)
-
-    def __hash__(self) -> int:
-        return hash((type(self), self._amount))
-
     def scaled(self, factor: float) -> Self:
         """Return the amount times a plain number."""
         return self._make(self._amount * factor)
@@ -162,13 +141,7 @@ class _Derived:
 
     @classmethod
     def mean(cls, amounts: Iterable[Self]) -> Self:
-        """Return the mean of amounts of this kind.
-
-        Raises
-        ------
-        UnitError
-            There are none, or one is of another kind.
-        """
+        """Return the mean of amounts of this kind; `UnitError` where there are none, or one is of another kind."""
         values = [cls._make(0.0)._same(each) for each in amounts]
         if not values:
             raise UnitError(f"there is no mean of no {cls.__name__}")
@@ -178,10 +151,9 @@ class _Derived:
         return f"{self._amount:.6g} {self.unit}"
 
 
-class Watt(_Derived):
+class Watt(_Amount):
     """A power."""
 
-    __slots__ = ()
     unit = "W"
 
     @property
@@ -191,44 +163,23 @@ class Watt(_Derived):
 
     @classmethod
     def from_product(cls, voltage: MilliVolt, current: MilliAmpere) -> Watt:
-        """Return V x I of one channel.
-
-        Raises
-        ------
-        UnitError
-            One is not a voltage or not a current, or they are of two channels.
-        """
+        """Return V x I; `UnitError` where one is something else, or they are of two channels."""
         _expect(voltage, MilliVolt)
         _expect(current, MilliAmpere)
         if voltage.channel != current.channel:
-            raise UnitError(
-                f"a power is V x I of one channel, but the voltage is of {voltage.channel} and the current of "
-                f"{current.channel}",
-                "same-channel",
-            )
+            both = f"the voltage is of {voltage.channel} and the current of {current.channel}"
+            raise UnitError(f"a power is V x I of one channel, but {both}", "same-channel")
         return cls._make(voltage.value * current.value * 1e-6)
 
     @classmethod
     def from_power(cls, reading: MicroWatt | MilliWatt) -> Watt:
-        """Return a reading of a power.
-
-        Raises
-        ------
-        UnitError
-            It is a reading of something else.
-        """
-        _expect(reading, *_WATTS_PER)
-        return cls._make(reading.value * _WATTS_PER[type(reading)])
+        """Return a reading of a power; `UnitError` where it is one of something else."""
+        _expect(reading, *_POWERS)
+        return cls._make(reading.value * size_of(reading.unit))
 
     @classmethod
     def from_counter(cls, before: Counter, after: Counter, nanoseconds: int) -> Watt:
-        """Return the mean power between two readings of an energy counter.
-
-        Raises
-        ------
-        UnitError
-            The readings are of two counters or units, or no time lies between them.
-        """
+        """Return the mean power between two readings of an energy counter; see :meth:`Joule.from_counter`."""
         if nanoseconds <= 0:
             raise UnitError(f"a mean power needs a span of time, found {nanoseconds} ns")
         return Joule.from_counter(before, after).over_time(nanoseconds)
@@ -238,10 +189,9 @@ class Watt(_Derived):
         return Joule._make(self._amount * nanoseconds * 1e-9)
 
 
-class Joule(_Derived):
+class Joule(_Amount):
     """An energy."""
 
-    __slots__ = ()
     unit = "J"
 
     @property
@@ -251,43 +201,28 @@ class Joule(_Derived):
 
     @classmethod
     def from_counter(cls, before: Counter, after: Counter) -> Joule:
-        """Return what an energy counter counted between two readings.
-
-        Raises
-        ------
-        UnitError
-            The readings are of two counters or units, or the counter went back.
-        """
-        _expect(before, *_JOULES_PER)
+        """Return what a counter counted between two readings; `UnitError` where they are of two counters or units, or
+        the counter went back."""
+        _expect(before, *_COUNTERS)
         _expect(after, type(before))
         if before.channel != after.channel:
             raise UnitError(f"two counters, not one: {before.channel} and {after.channel}")
         if after.value < before.value:
             went = f"the counter of {after.channel} went back from {before} to {after}"
             raise UnitError(went, "counter-monotonic")
-        return cls._make((after.value - before.value) * _JOULES_PER[type(before)])
+        return cls._make((after.value - before.value) * size_of(before.unit))
 
     @classmethod
     def integral(cls, times_ns: Sequence[int], powers: Sequence[Watt]) -> Joule:
-        """Return the trapezoid rule over powers at ascending times.
-
-        Raises
-        ------
-        UnitError
-            Fewer than two points, other things than powers, or times that don't ascend.
-        """
+        """Return the trapezoid rule over two powers or more at ascending times; else `UnitError`."""
         if len(times_ns) != len(powers) or len(powers) < 2:
-            raise UnitError(
-                f"an integral needs two points or more: {len(times_ns)} times, {len(powers)} powers"
-            )
-        total = []
-        for (start, left), (end, right) in zip(
-            zip(times_ns, powers, strict=True), zip(times_ns[1:], powers[1:], strict=True), strict=False
-        ):
-            if end <= start:
-                raise UnitError("the times of an integral must ascend")
-            total.append(Watt.mean((left, right)).times(end - start)._amount)
-        return cls._make(math.fsum(total))
+            found = f"{len(times_ns)} times, {len(powers)} powers"
+            raise UnitError(f"an integral needs two points or more: {found}")
+        if any(later <= earlier for earlier, later in pairwise(times_ns)):
+            raise UnitError("the times of an integral must ascend")
+        parts = zip(pairwise(times_ns), pairwise(powers), strict=True)
+        areas = [Watt.mean(ends).times(end - start)._amount for (start, end), ends in parts]
+        return cls._make(math.fsum(areas))
 
     def over_time(self, nanoseconds: float) -> Watt:
         """Return the mean power of this energy over a time."""

@@ -11,13 +11,13 @@ one package the counter follows its activity; it knows nothing of memory, fans o
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from octopus_study.power import hwmon
-from octopus_study.power.quantities import Channel, MicroJoule, MicroWatt, MilliVolt, Watt
-from octopus_study.power.source import Sample, SensorError
+from octopus_study.power.quantities import Channel, MicroJoule, MicroWatt, Watt
+from octopus_study.power.source import PowerSource, Sample, SensorError
 
 # The largest server processors are made for 500 W. Taken where the kernel gives no limit (AMD), or a higher one:
 # firmware writes thousands of watts for "none".
@@ -60,23 +60,17 @@ class _Package:
             )
 
 
-class RaplSource:
-    """The sum of the machine's packages, see :class:`octopus_study.power.source.PowerSource`.
+class RaplSource(PowerSource):
+    """The sum of the machine's packages; their first readings are made here.
 
     Parameters
     ----------
     root : path
         Of the file system; tests give another.
-
-    Raises
-    ------
-    SensorError
-        There are no counters, or one can't be read.
     """
 
     name = "rapl"
     scope = "cpu_package"
-    averaged_seconds = 0.0
     accuracy = ACCURACY
 
     def __init__(self, root: str | Path = "/") -> None:
@@ -99,38 +93,21 @@ class RaplSource:
         """Return the sum of the packages' highest limits."""
         return Watt.from_power(MicroWatt(sum(each.limit_uw for each in self._packages), self._channel))
 
-    def voltages(self) -> Mapping[str, MilliVolt]:
-        """Powercap shows no voltages."""
-        return {}
-
-    def parts(self) -> Mapping[str, Watt]:
-        """Subdomains have counters of their own, which are not read."""
-        return {}
-
     def facts(self) -> dict[str, Any]:
         """Return which counters are read."""
-        return {
-            "name": self.name,
-            "scope": self.scope,
-            "packages": [package.folder.name for package in self._packages],
-            "accuracy": self.accuracy,
-        }
+        return super().facts() | {"packages": [package.folder.name for package in self._packages]}
 
 
 def _is_package(folder: Path) -> bool:
     """Whether a zone is a whole package; its subdomains (core, uncore, dram) have a second number in their names."""
-    if folder.name.count(":") != 1:
-        return False
-    return hwmon.chip_name(folder).startswith("package")
+    return folder.name.count(":") == 1 and hwmon.chip_name(folder).startswith("package")
 
 
 def _limit(folder: Path) -> int:
     """Return a package's highest limit in microwatts, below the ceiling: peak lies above short and long term."""
     found = []
     for file in (*folder.glob("constraint_*_power_limit_uw"), *folder.glob("constraint_*_max_power_uw")):
-        try:
+        with suppress(SensorError):  # some constraints have no limit; the others decide
             found.append(hwmon.read_integer(file))
-        except SensorError:
-            continue  # some constraints have no limit; the others decide
     highest = max([value for value in found if value > 0], default=PACKAGE_CEILING_UW)
     return min(highest, PACKAGE_CEILING_UW)

@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from octopus_study.power.judges import FAILED, IDLE, LOAD, Beside, Evidence, Phase, Verdict, judge, levels
 from octopus_study.power.quantities import Watt
-from octopus_study.power.source import PowerSource, Sample, SensorError
+from octopus_study.power.source import PowerSource, SensorError
 from octopus_study.power.trace import Trace
 
 ORDER = (IDLE, LOAD, IDLE, LOAD)
@@ -45,17 +45,11 @@ class SystemClock:
     sleep = staticmethod(time.sleep)
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """How long the parts of the test last.
+class Timing(NamedTuple):
+    """How long the parts of the test last: what is left out at the beginning of each phase, longer by the time over
+    which the sensor averages, and what is judged.
 
-    Attributes
-    ----------
-    settle_seconds : float
-        Left out at the beginning of each phase, longer by the time over which the sensor averages: boards reach their
-        level 0.5 to 1 s after a change, and are back at idle 1 to 2 s after a load.
-    phase_seconds : float
-        What is judged of each phase.
+    Boards reach their level 0.5 to 1 s after a change, and are back at idle 1 to 2 s after a load.
     """
 
     settle_seconds: float = 2.0
@@ -90,14 +84,12 @@ class SelfTest:
         Facts of the source.
     limit : Watt
     verdicts : mapping of str to Verdict
-        By id of the check, in the order of the checks.
+        By id of the rule, in their order.
     phases : tuple of Phase
     trace : Trace
         All that was read, between the phases too.
     update_seconds : float or None
         Median time between two values of the sensor, of the slower one where it gives power and counter.
-    read_seconds : float or None
-        Median duration of a reading.
     """
 
     scope: str
@@ -107,7 +99,6 @@ class SelfTest:
     phases: tuple[Phase, ...]
     trace: Trace
     update_seconds: float | None
-    read_seconds: float | None
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -115,46 +106,36 @@ class SelfTest:
         return tuple(check for check, verdict in self.verdicts.items() if verdict.outcome == FAILED)
 
     @property
-    def passed(self) -> bool:
-        """Whether no check failed."""
-        return not self.failed
-
-    @property
     def reason(self) -> str:
         """Why the test failed, beginning with the id of a check; empty where it passed."""
-        if self.passed:
+        if not self.failed:
             return ""
         first, *others = self.failed
         also = f" (also failed: {', '.join(others)})" if others else ""
         return f"{first}: {self.verdicts[first].detail}{also}"
 
     def proof(self) -> PassedTest:
-        """Return what lets energies be computed.
-
-        Raises
-        ------
-        SensorError
-            The test failed; the message is its reason.
-        """
-        if not self.passed:
+        """Return what lets energies be computed; `SensorError` with the test's reason where it failed."""
+        if self.failed:
             raise SensorError(f"the power-on test failed: {self.reason}", self.failed[0])
         return PassedTest(self.scope, _MADE_HERE)
 
     def record(self) -> dict[str, Any]:
         """Return the test as plain JSON values, for the provenance; times in seconds since its first sample."""
-        zero = self.trace.samples[0].at_ns if self.trace.samples else 0
+        samples = self.trace.samples
+        zero = samples[0].at_ns if samples else 0
         return {
-            "passed": self.passed,
+            "passed": not self.failed,
             "reason": self.reason,
             "scope": self.scope,
             "source": dict(self.source),
             "limit_w": self.limit.watts,
             "checks": [{"id": check, **verdict._asdict()} for check, verdict in self.verdicts.items()],
             "phases": [_phase_record(phase, zero) for phase in self.phases],
-            "samples": len(self.trace.samples),
+            "samples": len(samples),
             "failures": len(self.trace.failures),
             "update_seconds": self.update_seconds,
-            "read_seconds": self.read_seconds,
+            "read_seconds": statistics.median(s.took_ns for s in samples) * 1e-9 if samples else None,
         }
 
 
@@ -202,9 +183,8 @@ def power_on_test(
         for name, start, end, beside in spans
     )
     verdicts = judge(Evidence(trace, phases, limit))
-    update = _update_seconds(trace, phases)
     return SelfTest(
-        source.scope, source.facts(), limit, verdicts, phases, trace, update, _read_seconds(trace)
+        source.scope, source.facts(), limit, verdicts, phases, trace, _update_seconds(trace, phases)
     )
 
 
@@ -243,14 +223,11 @@ class _Watch:
             for name, voltage in self._source.voltages().items():
                 self._voltages.setdefault(name, []).append(voltage.value)
         with suppress(SensorError):  # apart from the voltages, which are evidence without the parts too
-            if parts := self._source.parts():
-                self._keep(parts, self._source.read())
-
-    def _keep(self, parts: Mapping[str, Watt], whole: Sample) -> None:
-        if whole.power is not None:
-            self._wholes.append(whole.power)
-            for label, power in parts.items():
-                self._parts.setdefault(label, []).append(power)
+            parts = self._source.parts()
+            if parts and (whole := self._source.read().power) is not None:
+                self._wholes.append(whole)
+                for label, power in parts.items():
+                    self._parts.setdefault(label, []).append(power)
 
     def seen(self) -> Beside:
         """Return the means of what was read."""
@@ -270,18 +247,14 @@ def _update_seconds(trace: Trace, phases: tuple[Phase, ...]) -> float | None:
     for phase in phases:
         part = trace.between(phase.start_ns, phase.end_ns)
         if phase.name == LOAD and any(sample.power is not None for sample in part.samples):
-            powers += _gaps(part.power_updates()[0])
-    counts = _gaps([at for at, _ in trace.counter_updates()[1:]])  # the first state is no advance
+            powers += _gaps(part.power_updates())
+    counts = _gaps(trace.counter_updates()[1:])  # the first state is no advance
     medians = [statistics.median(gaps) for gaps in (powers, counts) if gaps]
     return max(medians) * 1e-9 if medians else None
 
 
-def _gaps(times_ns: Sequence[int]) -> list[int]:
-    return [later - earlier for earlier, later in pairwise(times_ns)]
-
-
-def _read_seconds(trace: Trace) -> float | None:
-    return statistics.median(s.took_ns for s in trace.samples) * 1e-9 if trace.samples else None
+def _gaps(updates: Sequence[tuple[int, object]]) -> list[int]:
+    return [later - earlier for (earlier, _), (later, _) in pairwise(updates)]
 
 
 def _phase_record(phase: Phase, zero_ns: int) -> dict[str, Any]:

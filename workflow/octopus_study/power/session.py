@@ -64,15 +64,10 @@ class NoUsableSensor(NoSensor):
 
 @dataclass(frozen=True)
 class Trial:
-    """All candidates of a device, tried until one passed."""
+    """All candidates of a device, tried until one passed; the reason is empty where the last one can be used."""
 
     attempts: tuple[Attempt, ...]
     reason: str
-
-    @property
-    def passed(self) -> bool:
-        """Whether the last candidate can be used."""
-        return not self.reason
 
     @property
     def selftest(self) -> SelfTest | None:
@@ -80,15 +75,10 @@ class Trial:
         made = [attempt.selftest for attempt in self.attempts if attempt.selftest is not None]
         return made[-1] if made else None
 
-    @property
-    def scope(self) -> str:
-        """What was tested; empty where nothing was."""
-        return self.selftest.scope if self.selftest else ""
-
     def record(self) -> dict[str, Any]:
         """Return the trial as plain JSON values."""
         return {
-            "passed": self.passed,
+            "passed": not self.reason,
             "reason": self.reason,
             "looked_at": {attempt.spec.kind: attempt.reason or "passed" for attempt in self.attempts},
             "selftest": self.selftest.record() if self.selftest else None,
@@ -124,57 +114,30 @@ def open_session(
     """
     device = backends.resolve(device)
     attempts: list[Attempt] = []
-    with ExitStack() as stack:
-        for spec in candidates(device) if specs is None else specs:
-            part = stack.enter_context(ExitStack())
-            session = _try(spec, lambda: load or known_load(device), part, attempts, clock, timing)
-            if session is not None:
-                yield session
-                return
-            part.close()
-        raise NoUsableSensor(attempts)
-
-
-def _try(
-    spec: SourceSpec,
-    make_load: Callable[[], Callable[[], object]],
-    stack: ExitStack,
-    attempts: list[Attempt],
-    clock: TimeSource | None,
-    timing: Timing | None,
-) -> PowerSession | None:
-    """Try one candidate and note what came of it; what it opens is closed with the stack."""
-    test = None
-    try:
-        source = spec.open()
-        work = make_load()
-        sampler = stack.enter_context(Sampler(spec))
-        log.info("power-on test of %s: idle, load, idle, load", spec.title)
-        test = power_on_test(source, sampler.collect, work, clock=clock, timing=timing or Timing())
-        proof = test.proof()
-    except MeasureError as error:
-        reason = test.reason if test is not None else _why(error)
-        log.info("%s can't be used: %s", spec.title, reason)
-        attempts.append(Attempt(spec, reason, test))
-        return None
-    attempts.append(Attempt(spec, "", test))
-    return PowerSession(spec, source, sampler, test, proof, tuple(attempts))
-
-
-def _why(error: MeasureError) -> str:
-    """Return the reason; that a sensor isn't there or can't be read needs no name of a check before it."""
-    check = getattr(error, "check", "readable")
-    return str(error) if check == "readable" else f"{check}: {error}"
+    for spec in candidates(device) if specs is None else specs:
+        with ExitStack() as stack:
+            test = None
+            try:
+                source = spec.open()
+                work = load or known_load(device)
+                sampler = stack.enter_context(Sampler(spec))
+                log.info("power-on test of %s: idle, load, idle, load", spec.title)
+                test = power_on_test(source, sampler.collect, work, clock=clock, timing=timing or Timing())
+                proof = test.proof()
+            except MeasureError as error:
+                why = getattr(error, "full", str(error)) if test is None else test.reason
+                attempts.append(Attempt(spec, why, test))
+                log.info("%s can't be used: %s", spec.title, why)
+                continue
+            attempts.append(Attempt(spec, "", test))
+            yield PowerSession(spec, source, sampler, test, proof, tuple(attempts))
+            return
+    raise NoUsableSensor(attempts)
 
 
 def try_sensors(device: str, specs: Sequence[SourceSpec] | None = None, **options: Any) -> Trial:
-    """Test the sensors of a device until one passes, close it again, and return what came of each.
-
-    Parameters
-    ----------
-    device, specs, **options
-        See :func:`open_session`.
-    """
+    """Test the sensors of a device as :func:`open_session` does until one passes, close it again, and return what came
+    of each."""
     try:
         with open_session(device, specs=specs, **options) as session:
             return Trial(session.attempts, "")

@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from octopus_study.errors import MeasureError
-from octopus_study.power.quantities import Counter, MilliVolt, Watt
+from octopus_study.power.quantities import Counter, MilliVolt, RefusedError, Watt
 
 
-class SensorError(MeasureError):
-    """A sensor can't be read, or what it gives can't be its power; the message is the reason that results show.
-
-    Parameters
-    ----------
-    reason : str
-    check : str
-        Which check of `octopus_study.power.checks` refused it.
-    """
-
-    def __init__(self, reason: str, check: str = "readable") -> None:
-        super().__init__(reason)
-        self.check = check
+class SensorError(RefusedError):
+    """A sensor can't be read, or what it gives can't be its power; the message is the reason that results show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +39,15 @@ class Sample:
     averaged: Watt | None = None
 
 
-class PowerSource(Protocol):
-    """A sensor that was opened by a successful reading.
+class PowerSource:
+    """A sensor that was opened by a successful reading; what can't be read is a `SensorError`.
 
     Attributes
     ----------
     name : str
         ``nvml``, ``ina3221`` or ``rapl``.
     scope : str
-        What the power is the power of, as part of a column's name: ``gpu_board``, ``module_vdd_in``,
-        ``cpu_package``.
+        What the power is the power of: ``gpu_board``, ``module_vdd_in`` or ``cpu_package``.
     averaged_seconds : float
         Over how long the driver averages what it reports as power; 0 where it doesn't.
     accuracy : float
@@ -69,31 +56,25 @@ class PowerSource(Protocol):
 
     name: str
     scope: str
-    averaged_seconds: float
+    averaged_seconds: float = 0.0
     accuracy: float
 
     def read(self) -> Sample:
-        """Read once.
-
-        Raises
-        ------
-        SensorError
-            The reading failed; a failed reading is missing, never 0.
-        """
-        ...
+        """Read once; a failed reading is missing, never 0."""
+        raise NotImplementedError
 
     def limit(self) -> Watt:
         """Return the highest power that is plausible: the enforced limit, or the ceiling of such a board."""
-        ...
+        raise NotImplementedError
 
     def voltages(self) -> Mapping[str, MilliVolt]:
         """Return the bus voltages beside the power, by file; a "power" that equals one of them is a voltage."""
-        ...
+        return {}
 
     def parts(self) -> Mapping[str, Watt]:
         """Return the powers of rails that this source's rail feeds, by label; none of them can exceed it."""
-        ...
+        return {}
 
     def facts(self) -> dict[str, Any]:
         """Return what was opened, as plain JSON values, for the provenance."""
-        ...
+        return {"name": self.name, "scope": self.scope, "accuracy": self.accuracy}

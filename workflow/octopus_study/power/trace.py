@@ -1,4 +1,4 @@
-"""Samples of one sensor over time, and the energy of a span of it, by its counter and by integration."""
+"""Samples of one sensor over time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from octopus_study.power.quantities import Counter, Joule, Watt
+from octopus_study.power.quantities import Counter, Watt
 from octopus_study.power.source import Sample, SensorError
 
 
@@ -38,20 +38,17 @@ class Trace:
         """Return this trace with a later one behind it."""
         return Trace(self.scope, self.samples + later.samples, self.failures + later.failures)
 
-    def power_updates(self) -> tuple[list[int], list[Watt]]:
+    def power_updates(self) -> list[tuple[int, Watt]]:
         """Return times and powers where the sensor gave a new value; between two updates it only repeats itself.
 
         A source with a counter alone has the mean power between two updates of the counter, at the later one.
         """
         if any(sample.power is not None for sample in self.samples):
-            points = _changes([(s.at_ns, s.power) for s in self.samples if s.power is not None])
-            return [at for at, _ in points], [power for _, power in points]
-        counts = self.counter_updates()
-        spans = [
+            return _changes([(s.at_ns, s.power) for s in self.samples if s.power is not None])
+        return [
             (end, Watt.from_counter(before, after, end - start))
-            for (start, before), (end, after) in pairwise(counts)
+            for (start, before), (end, after) in pairwise(self.counter_updates())
         ]
-        return [at for at, _ in spans], [power for _, power in spans]
 
     def counter_updates(self) -> list[tuple[int, Counter]]:
         """Return times and states where the energy counter advanced."""
@@ -60,23 +57,12 @@ class Trace:
 
 def _changes(points: Sequence[tuple[int, object]]) -> list:
     """Keep the first point and each whose value differs from the one before it."""
-    kept = list(points[:1])
-    kept += [later for earlier, later in pairwise(points) if later[1] != earlier[1]]
-    return kept
+    return [*points[:1], *(later for earlier, later in pairwise(points) if later[1] != earlier[1])]
 
 
 def require_samples(trace: Trace) -> Trace:
-    """Return the trace, or say why it has no samples.
-
-    Raises
-    ------
-    SensorError
-        Nothing was read.
-    """
+    """Return the trace; `SensorError` where nothing was read, with the reason."""
     if trace.samples:
         return trace
     why = trace.failures[-1].reason if trace.failures else "no reading was made"
     raise SensorError(f"{trace.scope}: {why}")
-
-
-__all__ = ["Failure", "Joule", "Trace", "require_samples"]

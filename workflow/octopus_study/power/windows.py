@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from octopus_study.power.selftest import SystemClock, TimeSource
 
@@ -19,14 +20,8 @@ LEAST_UPDATES = 50
 LEAST_RATE = 0.99
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """How long a window lasts, and the work before and behind it.
-
-    Attributes
-    ----------
-    seconds, settle_seconds, tail_seconds : float
-    """
+class Stretch(NamedTuple):
+    """How long a window lasts, and the work before and behind it."""
 
     seconds: float
     settle_seconds: float
@@ -56,9 +51,14 @@ class Window:
     late: int = 0
 
     @property
+    def length_ns(self) -> int:
+        """Length in nanoseconds."""
+        return self.end_ns - self.start_ns
+
+    @property
     def seconds(self) -> float:
         """Length."""
-        return (self.end_ns - self.start_ns) * 1e-9
+        return self.length_ns * 1e-9
 
     @property
     def frame_ms(self) -> float:
@@ -69,35 +69,19 @@ class Window:
 def stretch(
     seconds: float, settle_seconds: float, update_seconds: float | None, averaged_seconds: float
 ) -> Stretch:
-    """Return how long windows must be for a sensor.
+    """Return how long windows must be for a sensor: never less than 5 s and 50 updates of it.
 
-    Parameters
-    ----------
-    seconds, settle_seconds : float
-        Wanted; never less than 5 s and 50 updates of the sensor.
-    update_seconds : float or None
-        Time between two updates of the sensor, where it was seen.
-    averaged_seconds : float
-        Over how long the driver averages; the settling takes that much longer.
+    The settling takes longer by the time over which the driver averages; `update_seconds`, between two updates of the
+    sensor, is None where none was seen.
     """
     update = update_seconds or 0.0
-    return Stretch(
-        max(seconds, LEAST_SECONDS, LEAST_UPDATES * update),
-        settle_seconds + averaged_seconds,
-        max(0.25, 2.5 * update) + averaged_seconds,
-    )
+    length = max(seconds, LEAST_SECONDS, LEAST_UPDATES * update)
+    return Stretch(length, settle_seconds + averaged_seconds, max(0.25, 2.5 * update) + averaged_seconds)
 
 
 def back_to_back(frame: Callable[[], object], lasting: Stretch, clock: TimeSource | None = None) -> Window:
-    """Repeat a frame without a pause; the window begins and ends between two frames.
-
-    Parameters
-    ----------
-    frame : callable
-        Makes one frame and waits for its result.
-    lasting : Stretch
-    clock : TimeSource, optional
-    """
+    """Repeat `frame`, which makes one and waits for its result, without a pause; the window begins and ends between two
+    frames."""
     clock = clock or SystemClock()
     _repeat(frame, lasting.settle_seconds, clock)
     start = clock.monotonic_ns()
@@ -110,16 +94,7 @@ def back_to_back(frame: Callable[[], object], lasting: Stretch, clock: TimeSourc
 def paced(
     frame: Callable[[], object], rate: float, lasting: Stretch, clock: TimeSource | None = None
 ) -> Window:
-    """Make frames at a fixed rate, with the device idle until the next one is due, as a camera does.
-
-    Parameters
-    ----------
-    frame : callable
-    rate : float
-        Frames per second.
-    lasting : Stretch
-    clock : TimeSource, optional
-    """
+    """Make `rate` frames per second, with the device idle until the next one is due, as a camera does."""
     clock = clock or SystemClock()
     _beat(frame, rate, lasting.settle_seconds, clock)
     start = clock.monotonic_ns()
@@ -127,16 +102,6 @@ def paced(
     end = clock.monotonic_ns()
     _beat(frame, rate, lasting.tail_seconds, clock)
     return Window(start, end, frames, busy, late)
-
-
-def rate_missed(window: Window, rate: float) -> str:
-    """Say that a paced window has fewer frames per second than it should; empty where it has as many."""
-    made = window.frames / window.seconds
-    if made >= LEAST_RATE * rate:
-        return ""
-    return (
-        f"{made:.3g} frames/s were made in the place of {rate:g}; {window.late} of {window.frames} were late"
-    )
 
 
 def idle(lasting: Stretch, clock: TimeSource | None = None) -> Window:
@@ -148,6 +113,15 @@ def idle(lasting: Stretch, clock: TimeSource | None = None) -> Window:
     end = clock.monotonic_ns()
     clock.sleep(lasting.tail_seconds)
     return Window(start, end, 0, 0)
+
+
+def rate_missed(window: Window, rate: float) -> str:
+    """Say that a paced window has fewer frames per second than it should; empty where it has as many."""
+    made = window.frames / window.seconds
+    if made >= LEAST_RATE * rate:
+        return ""
+    late = f"{window.late} of {window.frames} were late"
+    return f"{made:.3g} frames/s were made in the place of {rate:g}; {late}"
 
 
 def _repeat(frame: Callable[[], object], seconds: float, clock: TimeSource) -> int:

@@ -13,7 +13,6 @@ each with explicit inputs and outputs, so that a workflow rule is one call:
 * ``outputs.draw(name, numbers, out_stem)``: ``<out_stem>.pdf`` and ``.png`` of one of ``figures()``; ``draw_all``.
 * ``paper.build_paper(paper_dir, build_dir, figures_dir, out)``: the paper as PDF, through Typst.
 * ``promote.promote(results_dir, reference_dir, standard)``: a vetted run under ``reference_dir/<machine>``.
-* ``power_checks_doc.power_checks_doc()``: ``docs/power_checks.md``, from the lists of checks and mis-readings.
 * ``power_selftest.write_trial(trial, out_dir)``: record, trace and plot of ``octopus power-selftest``.
 * ``compare.compare_runs(results_dir, reference_dir)``: a data frame of this run beside the references.
 

@@ -99,7 +99,7 @@ def _figure(test: SelfTest) -> Figure:
 
 
 def _dress(axis: Axes, test: SelfTest) -> None:
-    verdict = "Power-on test passed" if test.passed else f"Unavailable: {test.reason}"
+    verdict = "Power-on test passed" if not test.failed else f"Unavailable: {test.reason}"
     axis.set_title(textwrap.fill(verdict, 95))
     axis.set(xlabel="Time since the first reading (s)", ylabel="Power (W)")
     axis.margins(x=0.01)

@@ -103,13 +103,8 @@ def idle_level(windows: Sequence[Taken]) -> Level:
         try:
             return Level(idle_power(*energies), seen)
         except SensorError as error:
-            return Level(reason(error), seen)
+            return Level(error.full, seen)
     return Level(next(taken.why for taken in windows if taken.energy is None), seen)
-
-
-def reason(error: SensorError) -> str:
-    """Return why a sensor gave no energy; that it can't be read needs no name of a check before it."""
-    return str(error) if error.check == "readable" else f"{error.check}: {error}"
 
 
 def method_rows(
@@ -212,7 +207,7 @@ def _points(trace: Trace) -> list[tuple[int, Watt]]:
     read = [(sample.at_ns, sample.power) for sample in trace.samples if sample.power is not None]
     if not read:
         return list(levels(trace))
-    updates = list(zip(*trace.power_updates(), strict=True))
+    updates = trace.power_updates()
     seconds = (read[-1][0] - read[0][0]) * 1e-9
     return updates if len(updates) * STORED_SECONDS <= seconds + STORED_SECONDS else list(_means(read))
 

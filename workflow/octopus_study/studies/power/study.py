@@ -43,7 +43,6 @@ from octopus_study.studies.power.rows import (
     idle_level,
     idle_rows,
     method_rows,
-    reason,
     trace_rows,
 )
 from octopus_study.studies.power.sampling import sampling_rows
@@ -202,7 +201,7 @@ class _Sweep:
             return Taken(window, self._energy(window), "", capped)
         except SensorError as error:
             log.warning("%s, %d objects: %s", method, count, error)
-            return Taken(window, None, reason(error), capped)
+            return Taken(window, None, error.full, capped)
 
     def _collect(self) -> None:
         try:

@@ -1,0 +1,165 @@
+"""Every misreading of the rule table is refused by its rule, healthy sensors are not, and no rule stands for show."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from misreadings import HEALTHY, PLANTS, refusal
+
+from octopus_study.power import energy, hwmon, ina3221, quantities, rules, selftest
+from octopus_study.power.judges import FAILED, PASSED, Verdict
+from octopus_study.power.rules import IDS, INA3221, JUDGES, LINTS, NVML, POWER_ON, RAPL, RULES, TABLE
+
+Patch = pytest.MonkeyPatch
+MISREADINGS = {each.id: (rule.id, each) for rule in RULES for each in rule.misreadings}
+
+
+@pytest.mark.parametrize("name", MISREADINGS)
+def test_a_misreading_is_refused_for_the_right_reason(name: str, tmp_path: Path, monkeypatch: Patch) -> None:
+    rule, each = MISREADINGS[name]
+    refused = refusal(PLANTS[name], tmp_path, monkeypatch)
+    assert refused is not None, f"{each.what}: nothing refused it"
+    check, reason = refused
+    assert (check, bool(reason)) == (rule, True), reason
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_healthy_sensor_passes(name: str, tmp_path: Path, monkeypatch: Patch) -> None:
+    test = HEALTHY[name](tmp_path, monkeypatch).test()
+    assert test.reason == ""
+    assert FAILED not in {verdict.outcome for verdict in test.verdicts.values()}
+    assert test.proof().scope == test.scope
+
+
+def test_the_table_of_rules_is_whole() -> None:
+    assert sorted(MISREADINGS) == sorted(PLANTS)
+    assert len(MISREADINGS) == sum(len(rule.misreadings) for rule in RULES) == 56
+    assert len(set(IDS)) == len(IDS)
+    stages = {rule.id: rule.stage for rule in RULES}
+    assert {check for check, stage in stages.items() if stage == POWER_ON} <= set(JUDGES)
+    assert {check for check, stage in stages.items() if stage == TABLE} <= set(LINTS)
+
+
+def test_the_page_of_the_checks_is_what_the_table_says(root: Path) -> None:
+    assert (root / "docs/power_checks.md").read_text() == rules.page()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("shunt-as-bus", "in4_input, labelled VDD_IN, is a shunt voltage in microvolts"),
+        ("neighbour-current", "V x I of one channel"),
+        ("label-missing", "no channel is labelled VDD_IN; labels: VDD_CPU_CV, VDD_GPU_SOC, VIN_SYS_5V0"),
+        ("current-forbidden", "give read permission"),
+        ("initialises-only", "Not Supported"),
+        ("voltage-as-power", "found MilliVolt"),
+        ("episode", "power in mW and hwmon3/in1_input in mV"),
+        ("thousand-fold", "plausible are 1.4 to 805 W"),
+        ("package-reset", "the counter went back"),
+    ],
+)
+def test_a_reason_says_what_was_seen(name: str, words: str, tmp_path: Path, monkeypatch: Patch) -> None:
+    refused = refusal(PLANTS[name], tmp_path, monkeypatch)
+    assert refused is not None
+    assert words in refused[1]
+
+
+class AnyScope(str):
+    """Equal to every scope."""
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+
+def without_types(patch: Patch) -> None:
+    patch.setattr(quantities, "_expect", lambda reading, *kinds: None)
+    patch.setattr(quantities, "size_of", defaultdict(lambda: 1e-3).__getitem__)
+
+
+def silenced(predicates: dict[str, Callable], check: str) -> Callable[[Patch], None]:
+    """Let a rule find nothing."""
+    assert check in predicates
+    nothing = "" if predicates is LINTS else Verdict(PASSED, "")
+    return lambda patch: patch.setitem(predicates, check, lambda seen: nothing)
+
+
+# What switches a rule off, and a misreading that nothing else then refuses.
+SWITCHES: dict[str, tuple[Callable[[Patch], None], str]] = {
+    "typed-units": (without_types, "current-as-power"),
+    "same-channel": (
+        lambda patch: patch.setattr(quantities.Channel, "__eq__", lambda one, other: True),
+        "neighbour-current",
+    ),
+    "shunt-channel": (lambda patch: patch.setattr(hwmon, "INA3221_BUS", range(1, 8)), "shunt-as-bus"),
+    "enabled": (
+        lambda patch: patch.setattr(hwmon, "require_enabled", lambda chip, number: None),
+        "channel-disabled",
+    ),
+    "rail-label": (
+        lambda patch: patch.setattr(ina3221, "_the_channel", lambda chips, rail: (chips[0], 1)),
+        "label-missing",
+    ),
+    "power-on-test": (
+        lambda patch: patch.setattr(selftest.PassedTest, "scope", property(lambda proof: AnyScope())),
+        "test-of-another",
+    ),
+    "idle-drift": (lambda patch: patch.setattr(energy, "MOST_DRIFT", math.inf), "moving-idle"),
+    "distinct-values later": (lambda patch: patch.setattr(energy, "LEAST_VALUES", 0), "freezes-later"),
+}
+JUDGED = {
+    "readable": "drops-out",
+    "plausible-range": "thousand-fold",
+    "sibling-voltage": "core-voltage",
+    "hierarchy": "labels-swapped",
+    "counter-monotonic": "counter-reset",
+    "distinct-values": "by-state",
+    "rises": "other-gpu",
+    "load-above-idle": "not-alone",
+    "comes-back": "leak",
+    "counter-agrees": "counter-elsewhere",
+}
+LINTED = {
+    "identity": "power-by-name",
+    "scope": "two-scopes",
+    "missing-not-zero": "silent-gap",
+    "power-times-time": "power-of-another-run",
+    "same-window": "time-of-another-run",
+    "trace-agrees": "trace-of-another-run",
+    "window-length": "short-windows",
+    "frame-rate": "late-frames",
+    "window-count": "few-windows",
+    "net-of-idle": "idle-from-elsewhere",
+}
+SWITCHES |= {check: (silenced(JUDGES, check), name) for check, name in JUDGED.items()}
+SWITCHES |= {check: (silenced(LINTS, check), name) for check, name in LINTED.items()}
+
+
+@pytest.mark.parametrize("check", SWITCHES)
+def test_without_the_rule_a_misreading_gets_through(check: str, tmp_path: Path, monkeypatch: Patch) -> None:
+    switch_off, misreading = SWITCHES[check]
+    assert MISREADINGS[misreading][0] == check.split()[0]
+    with monkeypatch.context() as patch:
+        switch_off(patch)
+        assert refusal(PLANTS[misreading], tmp_path, patch) is None
+
+
+def test_every_rule_is_switched_off() -> None:
+    assert {check.split()[0] for check in SWITCHES} == set(IDS)
+
+
+def test_without_the_power_on_test_most_misreadings_get_through(tmp_path: Path, monkeypatch: Patch) -> None:
+    """The types stop what a program wires wrongly; whatever comes with the right type, only the load can tell."""
+    caught = [
+        name
+        for name, (check, each) in MISREADINGS.items()
+        if check in JUDGES and check != "readable" and each.sensor in (INA3221, NVML, RAPL)
+    ]
+    assert len(caught) >= 12
+    for check in JUDGES:
+        silenced(JUDGES, check)(monkeypatch)
+    through = [name for name in caught if refusal(PLANTS[name], tmp_path / name, monkeypatch) is None]
+    assert through == caught

@@ -36,7 +36,6 @@ class DaliPipeline(CropMethod):
         self._start()
 
     def _built(self) -> Any:
-        """The graph; its inputs are named."""
         job, fn, types = self.job, self._dali.fn, self._dali.types
         pipeline = self._dali.Pipeline(
             max(job.count, 1), get_num_threads(), 0 if job.on_gpu else None, prefetch_queue_depth=AHEAD
@@ -58,7 +57,6 @@ class DaliPipeline(CropMethod):
 
     @cached_property
     def _frames(self) -> Any:
-        """The frame once per box, without a copy."""
         tensors = need("nvidia.dali.tensors", "NVIDIA DALI", INSTALL)
         kind = "GPU" if self.job.on_gpu else "CPU"
         frame = getattr(tensors, f"Tensor{kind}")(self.job.working_frame, layout="HWC")

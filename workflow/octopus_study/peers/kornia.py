@@ -64,7 +64,6 @@ class Kornia(CropMethod):
         np.stack(planes, out=self.job.out)
 
     def _run_gpu(self) -> None:
-        """A copy, a launch and a copy per box."""
         image: Any = self._kornia.image.Image
         for planes, (x1, y1, x2, y2) in zip(self._out, self.job.boxes.tolist(), strict=True):
             crop = image.from_dlpack(self._frame[y1:y2, x1:x2].contiguous())

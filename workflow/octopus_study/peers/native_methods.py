@@ -54,7 +54,6 @@ class _Native(CropMethod):
         self._stream = ctypes.c_void_p(int(stream_of(None).handle))
 
     def _call(self, function: Any, *arguments: Any) -> None:
-        """Call a C function; arrays go as their addresses."""
         given = [
             ctypes.c_void_p(value.ctypes.data) if isinstance(value, np.ndarray) else value
             for value in arguments
@@ -65,7 +64,6 @@ class _Native(CropMethod):
 
     @property
     def _result(self) -> tuple[Any, int, int]:
-        """Address, width and height of the crops."""
         height, width = self.job.size
         return ctypes.c_void_p(self.job.out.pointer), width, height
 
@@ -83,7 +81,6 @@ class RoiConvert(_Native):
         self._self = ctypes.c_void_p(self._library.roiconvert_new())
 
     def __del__(self) -> None:
-        """Its memory on the device is freed by it alone."""
         if hasattr(self, "_self"):
             self._library.roiconvert_delete(self._self)
 

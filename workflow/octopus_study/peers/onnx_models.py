@@ -97,7 +97,6 @@ def padded_model(
 
 
 def _first(graph: _Graph, count: int) -> list[str]:
-    """Start and end of a slice."""
     return [graph.constant("begin", [0], np.int64), graph.constant("end", [count], np.int64)]
 
 

@@ -89,7 +89,6 @@ class OnnxRuntimeSession:
         return options
 
     def _fix_dimensions(self, options: Any, model: Path, shapes: dict[str, tuple[int, ...]]) -> None:
-        """Give the model's named dimensions their values."""
         onnx = need("onnx", "onnx", "pip install -e './workflow[peers]'")
         for item in onnx.load(model).graph.input:
             for dimension, side in zip(item.type.tensor_type.shape.dim, shapes[item.name], strict=True):

@@ -115,7 +115,6 @@ class RaggedJob:
         return self._cuda_kernel(plan, strategy, scalar)
 
     def _table(self, plan: RaggedPlan) -> Any:
-        """The lookup table in device memory."""
         assert plan.map is not None
         owner = memory.DeviceArray((self.total,), np.int32)
         offsets = plan.map.offsets

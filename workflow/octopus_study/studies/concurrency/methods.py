@@ -97,7 +97,6 @@ class PipelineMethod:
         return None
 
     def _alone(self, pipeline: PlacedPipeline) -> float:
-        """A pipeline's whole way, waited for."""
         pipeline.upload()
         pipeline.compute()
         return self._finished(pipeline)

@@ -199,7 +199,6 @@ def _first_device() -> dict[str, str]:
 
 
 def _folders(folder: Path) -> dict[str, str]:
-    """What daemon and clients have in common."""
     folders = {f"CUDA_MPS_{name.upper()}_DIRECTORY": folder / name for name in ("pipe", "log")}
     for path in folders.values():
         path.mkdir()
@@ -216,7 +215,6 @@ def _listed(processes: Iterable[int]) -> str:
 
 
 def _daemon(folder: Path) -> int | None:
-    """Its process id, from the file that it keeps."""
     try:
         return int((folder / "pipe" / PID_FILE).read_text(encoding="ascii"))
     except (OSError, ValueError):

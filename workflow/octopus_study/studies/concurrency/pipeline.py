@@ -122,7 +122,6 @@ class PlacedPipeline:
         return results | {"answer": np.array(self.answer)}
 
     def _result(self, name: str) -> Any:
-        """Page-locked memory for a result, of its shape."""
         value, kept = self._values[name], self._results.get(name)
         if kept is None or kept.shape != value.shape:
             on_host = self.device.torch.empty(value.shape, dtype=value.dtype)

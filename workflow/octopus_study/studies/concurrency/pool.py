@@ -168,7 +168,6 @@ class Pool:
                 process.start()
 
     def _probe(self) -> None:
-        """Find the stages that CUDA graphs can hold."""
         if self._ahead:
             for stage, process in self._probes.items():
                 self._try(stage, process, hear=False)

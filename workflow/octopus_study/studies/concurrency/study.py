@@ -110,7 +110,6 @@ def _pair_rows(
 def _stage_rows(
     context: Context, compared: Comparison, device: Device, pipelines: Iterable[Pipeline]
 ) -> list[Row]:
-    """The time of each model by itself."""
     try:
         methods = [Method(name, run) for name, run in stage_runs(device, pipelines).items()]
         budget = replace(context.budget, max_blocks=context.budget.min_blocks)
@@ -129,7 +128,6 @@ def _free() -> int:
 
 
 def _notes(torch: Any, zoo: Any, pool: Pool) -> dict[str, Any]:
-    """What the numbers depend on beside the code."""
     return {
         "weights": "random",
         "torch": str(torch.__version__),

@@ -158,7 +158,6 @@ def _make_bench(context: Context, size: tuple[int, int]) -> Bench:
 
 
 def _notes(bench: Bench) -> dict[str, Any]:
-    """What the provenance says of the detector."""
     return {
         "model": f"torchvision {NAME}",
         "weights": "random, from the study's seed; batch normalisation set by example frames",

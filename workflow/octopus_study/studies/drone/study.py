@@ -59,7 +59,6 @@ def footage_of(context: Context, count: int, step: int = STEP) -> Footage:
 
 
 def _case(context: Context, clip: Clip) -> Case:
-    """A clip as a case, with its detections as size."""
     return Case(STUDY, context.workload.dataset, clip.name, clip.detections)
 
 
@@ -124,7 +123,6 @@ def _series(
 
 
 def _second(clip: Clip, footage: Footage, context: Context, part: Part) -> list[Row]:
-    """A second of frames one by one, and as one batch."""
     context.require_room(clip.detections)
     video = _video(context, clip, footage, keep=True)
     job = video.whole_job()

@@ -85,7 +85,6 @@ class Video:
         self.out = memory.DeviceArray(shape, np.float32)
 
     def _part(self, start: int, count: int) -> Any:
-        """Memory of a frame's crops."""
         if isinstance(self.out, np.ndarray):
             return self.out[start : start + count]
         item = self.out.shape[1:]

@@ -40,7 +40,6 @@ class Cover:
         self._run, self._batches = run, batches
 
     def __call__(self) -> None:
-        """Queue all batches."""
         for batch in self._batches:
             self._run(batch)
 

@@ -92,7 +92,6 @@ def intervention_widths(settings: ImageShape) -> list[int]:
 
 
 def _require_packages(context: Context) -> None:
-    """Raise `Unavailable` if no model can be had here."""
     torch, _ = denoisers.load(context.device)
     context.notes["cudnn"] = torch.backends.cudnn.version()
 
@@ -140,7 +139,6 @@ def _image(context: Context, square: bool = False) -> NDArray[np.uint8]:
 
 
 def _counted(orders: Sequence[Order], height: int) -> Iterator[Row]:
-    """How often the image is split at each width."""
     models: dict[str, denoisers.Denoiser] = {}
     for order in orders:
         if order.model not in models:

@@ -198,14 +198,12 @@ def _pass(pixels: NDArray[np.uint8], count: int) -> NDArray[np.uint8]:
 
 
 def _cubic(at: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Keys' cubic convolution with a = -0.5."""
     x = np.abs(at)
     near, far = (1.5 * x - 2.5) * x * x + 1, ((-0.5 * x + 2.5) * x - 4) * x + 2
     return np.where(x < 1, near, np.where(x < 2, far, 0.0))
 
 
 def _bilinear(image: NDArray[np.uint8], height: int, width: int) -> NDArray[np.float32]:
-    """Without antialiasing."""
     return cv2.resize(image.astype(np.float32), (width, height), interpolation=cv2.INTER_LINEAR)
 
 

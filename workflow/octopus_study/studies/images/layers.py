@@ -86,7 +86,6 @@ class Layers:
         return made
 
     def _launches(self, comparison: Comparison) -> list[Row]:
-        """Kernels that a run of each method launches."""
         found, missing = make_all(
             {name: partial(count_launches, method.run) for name, method in self.made.items()}
         )

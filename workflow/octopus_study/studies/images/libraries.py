@@ -72,7 +72,6 @@ class Pillow(ImageMethod):
             self._normalised(resized.transpose(2, 0, 1), out[0])
 
     def _normalised(self, levels: np.ndarray, out: np.ndarray) -> None:
-        """Planes in two passes, straight into the result."""
         np.multiply(levels, self._gain, out=out)
         out += self._bias
 

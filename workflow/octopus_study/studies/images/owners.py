@@ -48,7 +48,6 @@ class BlockSearch(OctopusImages):
         self.run()
 
     def _call(self, images: list[Any]) -> Job:
-        """The call, checked."""
         given = {"source": None, "channels": "RGB", **self.options()}
         found, device = look(images), given.pop("device")
         return pattern_of(self.operation, given, found, self.sizes, device, None, None).job(found)

@@ -41,7 +41,6 @@ def plan(context: Context) -> Iterator[Part]:
 
 
 def _measure(context: Context, part: Part) -> Iterator[Row]:
-    """One batch."""
     workload, measures = part.case.workload, context.measures
     job = ImageJob(images_of(context, workload), BATCHES[workload].task, context.device)
     counted = {"read_bytes": job.read_bytes, "result_bytes": job.result_bytes}
@@ -59,7 +58,6 @@ def _measure(context: Context, part: Part) -> Iterator[Row]:
 
 
 def _tables(case: Case, layers: Layers) -> Iterator[Row]:
-    """What the launches of Octopus' methods were told."""
     for name, method in layers.made.items():
         if isinstance(method, OctopusImages) and method.table_bytes:
             yield case.row(name, "deterministic", "table_bytes", "bytes", method.table_bytes)

@@ -119,7 +119,6 @@ class Torchvision(TorchImages):
         return self._patches(values) if self.job.task == ROWS else values
 
     def _patches(self, values: Any) -> Any:
-        """Rows of each image, (images, rows, 1176)."""
         count, channels, height, width = values.shape
         block = PATCH * MERGE
         split = values.view(count, channels, height // block, MERGE, PATCH, width // block, MERGE, PATCH)

@@ -121,7 +121,6 @@ def _operation(
 
 
 def _shortage(context: Context, operation: str, shapes: NDArray[np.int64], dtype: str) -> str:
-    """Why a case is left out, or an empty text."""
     total = int(shapes.prod(axis=1).sum())
     size = np.dtype(dtype).itemsize
     # Values, result and a copy of it for the comparison, the lookup table.

@@ -286,7 +286,6 @@ class Tower:
         self._torch = torch
 
     def __call__(self, rows: Any, grid: Any) -> Any:
-        """Embeddings of all merged patches, (M, 3584)."""
         with self._torch.inference_mode():
             return self._model(rows.bfloat16(), grid_thw=grid.to(rows.device)).pooler_output
 

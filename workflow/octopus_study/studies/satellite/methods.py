@@ -193,7 +193,6 @@ class ByMeans:
 
 
 def _numpy(job: TileJob) -> Means:
-    """`mean` of each tile, on one thread."""
     image, boxes = job.image, job.tiles.tolist()
     return lambda: np.array([image[y1:y2, x1:x2].mean() for x1, y1, x2, y2 in boxes])
 
@@ -206,7 +205,6 @@ def _mean(image: NDArray[Any], box: list[int]) -> float:
 
 
 def _opencv(job: TileJob) -> Means:
-    """`cv2.mean` of each tile, on one thread."""
     boxes = job.tiles.tolist()
 
     def means() -> NDArray[np.float64]:

@@ -65,7 +65,6 @@ def _kept(context: Context, job: TileJob, means: NDArray[np.float64]) -> dict[st
 
 
 def _tile_rows(case: Case, tiles: NDArray[np.int32], means: NDArray[np.float64]) -> list[Row]:
-    """Where the tiles lie, and how bright they are."""
     columns: dict[tuple[str, str], NDArray[Any]] = {
         (name, "px"): tiles[:, side] for side, name in enumerate(SIDES)
     }

@@ -58,10 +58,9 @@ def test_claims_name_what_is_planned(on_gpu):
         for each in asked
         for method in each.methods
     }
-    claims = [
-        claim for claim in load_claims(CONFIG / "claims.yaml") if re.match("own-(road|video|count)", claim.id)
-    ]
-    named = [name for claim in claims for name in claim.ids("{run}")]
+    claims = load_claims(CONFIG / "claims.yaml")
+    of_these = re.compile(r"\{run\}\.arena\.(road|nv12|count)-?")
+    named = [name for claim in claims for name in claim.ids("{run}") if of_these.match(name)]
     assert len(named) > 20
     for name in named:
         number, _, derived = name.rpartition(".") if "_of_" in name or "_over_" in name else (name, "", "")
@@ -165,8 +164,4 @@ def test_on_a_gpu_octopus_is_right(quick_context, module):
 def test_counts_on_a_gpu_are_obeyed(quick_context):
     context = quick_context("arena", device="cuda")
     for part in counts.parts(context, reference_of(context)):
-        rows = list(part.rows(context))
-        assert set(answers(rows).values()) == {"same"}, part.case
-        assert {(row.quantity, row.layer) for row in rows if row.value is not None and row.unit == "ms"} == {
-            ("kernel", "device"), ("submit", "host"), ("end_to_end_alone", "host"),
-        }  # fmt: skip
+        assert set(answers(part.rows(context)).values()) == {"same"}, part.case

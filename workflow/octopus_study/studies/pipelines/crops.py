@@ -19,10 +19,9 @@ from octopus_study.peers.job import TOLERANCE_LEVELS
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import reference_of
-from octopus_study.studies.pipelines.method import Step, compared, counted, made_of
-from octopus_study.studies.trace import count_waits
+from octopus_study.studies.pipelines.method import Step, compared, made_of
 
-CROPS, WAITS = "crops", "host_waits"
+CROPS = "crops"
 ROUNDED = "OpenCV rounds to bytes before they are normalised"
 
 
@@ -128,25 +127,12 @@ def parts(context: Context) -> Iterator[Part]:
     settings = context.config.pipelines
     for counting in settings.detections:
         case = Case(context.study, context.workload.dataset, f"crops-{counting}", settings.most_detections)
-        timed = Comparison(case, CROPS, "host", METHODS)
-        yield Part(
-            partial(_measure, counting=counting),
-            (timed, Comparison(case, WAITS, "deterministic", METHODS, "count")),
-        )
+        yield Part(partial(_measure, counting=counting), (Comparison(case, CROPS, "host", METHODS),))
 
 
-def _measure(context: Context, part: Part, counting: int) -> Iterator[Row]:
-    timed, waits = part.comparisons
+def _measure(context: Context, part: Part, counting: int) -> list[Row]:
     boxes = sample_boxes(context.workload.pool, part.case.n, context.seed)
-    steps, missing = made_of(
-        part, context, {kind.name: partial(kind, context, boxes, counting) for kind in KINDS}
-    )
+    makers = {kind.name: partial(kind, context, boxes, counting) for kind in KINDS}
+    steps, missing = made_of(part, context, makers)
     right = reference_of(context).of(boxes[:counting])
-    yield from compared(context, timed, steps, missing, lambda step: right)
-    if context.process:
-        return
-    if context.device == "cpu":
-        yield from waits.gaps("nobody waits for a GPU on a CPU")
-    else:
-        yield from waits.missing(missing)
-        yield from counted(waits, {name: partial(count_waits, step.run) for name, step in steps.items()})
+    return compared(context, part.comparisons[0], steps, missing, lambda step: right)

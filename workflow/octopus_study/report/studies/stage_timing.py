@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from octopus_study.measure.line import slope
 from octopus_study.measure.statistics import caution, median_interval, processes_said, unpaired_ratio_interval
-from octopus_study.names import BOUND, METHODS, QUANTITIES, SAVING_STEPS, SHORT_METHODS, human
-from octopus_study.report.fastest import best_opencv
+from octopus_study.names import METHODS, QUANTITIES, SAVING_STEPS, SHORT_METHODS, human
 from octopus_study.report.frame import (
     PUBLISHED,
     Frame,
@@ -22,7 +21,7 @@ from octopus_study.report.frame import (
 from octopus_study.report.measured import heeding, inherited
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import RESAMPLED, alone, blocks, by_block, groups, noted, pivot
+from octopus_study.report.samples import RESAMPLED, alone, blocks, by_block, groups, noted
 from octopus_study.report.selector import where
 from octopus_study.report.studies.stage_timing_figures import CHARTS, JETSON, STUDY, N, stage_key
 from octopus_study.report.study import StudyReport
@@ -67,12 +66,6 @@ def launch_costs(run: Run) -> Iterator[Number]:
             count = int(rows.groupby("n").size().min())
             yield make_number(key.but(quantity="slope"), source, "us", *fit[:3], count, note=note)
             yield make_number(key.but(quantity="intercept"), source, "us", fit.intercept)
-
-
-def opencv(run: Run) -> Iterator[Number]:
-    """Yield the fastest form of OpenCV on one thread, and the speed-up over it."""
-    for group, rows in groups(run, workload="visdrone-1thread", quantity="end_to_end", layer="host"):
-        yield from best_opencv(run, group, pivot(rows))
 
 
 def savings(run: Run) -> Iterator[Number]:
@@ -144,15 +137,6 @@ def bandwidths(run: Run) -> Iterator[Number]:
         source = run.from_rows("n/a", f"quantity=bandwidth, method={method}, n={int(part['n'].iloc[0])}")
         key, limit = run.key("bandwidth", method=str(method)), median_interval(values)
         yield make_number(key, source, "GB/s", *limit, note=caution(values))
-
-
-def result_bytes(run: Run) -> Iterator[Number]:
-    """Yield the bytes of the batch that the kernels fill: what the time to fill it is predicted from."""
-    size = run.provenance.get("config", {}).get("values", {}).get("crop", {}).get("size")
-    each = 3 * 4 * size[0] * size[1] if size else OUTPUT_BYTES
-    for group, _ in groups(run, quantity="crop_resize_normalize", method=BOUND, layer="device"):
-        key, note = run.key(group.workload, group.n, quantity="result_bytes"), "bytes of one crop x boxes"
-        yield make_number(key, group.rows_of(run, BOUND), "bytes", float(each * group.n), note=note)
 
 
 def growths(run: Run) -> Iterator[Number]:
@@ -262,7 +246,7 @@ LAUNCH_OVERHEAD = Spec(
     text_columns=(0, 1),
 )
 REPORT = StudyReport(
-    numbers=(launch_costs, savings, opencv, bandwidths, result_bytes, growths),
+    numbers=(launch_costs, savings, bandwidths, growths),
     of_published=(bounds,),
     of_all=(explained, metadata_overhead),
     per_object=("build_metadata",),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octopus_study.measure.rows import read_rows
 from octopus_study.report.claims import read_claims
+from octopus_study.report.claims.outcome import Verdict
+from octopus_study.report.claims.tally import MAJOR, tally
 from octopus_study.report.frame import HERE, Frame
 from octopus_study.report.text import quantity_text
 
@@ -62,11 +63,9 @@ def _beside(times: pd.Series) -> str:
 def run_ended(build: Path, figures: Path) -> list[str]:
     """Return a run's last lines: what was judged here and how, and where to look."""
     frame = Frame.read(build / "numbers.csv")
-    judged = read_claims(build / "claims.csv")
-    lines = []
-    for scope in frame.machines():
-        counts = Counter(one.verdict for one in judged if one.scope == scope)
-        told = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    counts, lines = tally(read_claims(build / "claims.csv")), []
+    for scope in filter(counts.get, frame.machines()):
+        told = "; ".join(_ended(group, counts[scope][group]) for group in ("published", MAJOR))
         name = f"{frame.fact(scope, 'name')}, {'measured now' if scope == HERE else 'committed'}"
         lines.append(f"claims on {name}: {told}")
     return [
@@ -74,3 +73,7 @@ def run_ended(build: Path, figures: Path) -> list[str]:
         f"paper: {build / 'octopus.pdf'}; all tables: {build / 'supplement.pdf'}",
         f"all results, claims and charts in one page: {figures / 'report.html'}; a number's rows: octopus trace ID",
     ]
+
+
+def _ended(group: str, counts: dict[Verdict, int]) -> str:
+    return f"{group}: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from octopus_study.measure.line import slope
 from octopus_study.measure.statistics import caution, median_interval, processes_said, unpaired_ratio_interval
@@ -11,11 +10,9 @@ from octopus_study.names import METHODS, QUANTITIES, SAVING_STEPS, SHORT_METHODS
 from octopus_study.report.frame import (
     PUBLISHED,
     Frame,
-    Key,
     Number,
     joined,
     make_number,
-    make_text,
     published,
 )
 from octopus_study.report.measured import heeding, inherited
@@ -26,30 +23,25 @@ from octopus_study.report.selector import where
 from octopus_study.report.studies.stage_timing_figures import CHARTS, JETSON, STUDY, N, stage_key
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
+from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Spec
 from octopus_study.report.tables.writers import Table
 from octopus_study.report.view import View, every_view, views
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 OUTPUT_BYTES = 3 * 224 * 224 * 4
-# What is saved -> the slower and the faster method.
-SAVINGS = {
-    "launches": ("n-launches", "published"),
-    "launches-fused": ("n-launches-fused", "octopus"),
-    "fusion": ("published", "octopus"),
+# What is saved -> the slower and the faster method, which differ in their launches alone; launches per box of the
+# slower one, of as many as one; and who makes them on a GPU.
+_SAVINGS = {
+    "launches": ("n-launches", "published", 2, "numba-dispatch"),
+    "launches-fused": ("n-launches-fused", "octopus", 1, "cuda-core-launch"),
 }
-# Where nothing but the number of launches differs: launches per box of the slower method and launches of the faster
-# one, and who makes them on a GPU. Slope x launches saved tells how much of the saving they are.
-_LAUNCHES = {"launches": (2, "numba-dispatch"), "launches-fused": (1, "cuda-core-launch")}
 _ON_CPU = "kernel-call"
 # What published claims say of growth with the number of boxes: (quantity, from, to).
 _GROWTHS = (
     ("build_metadata", 500, 2000),
     ("crop_resize", 500, 2000),
     ("upload_metadata", 100, 2000),
-    ("speedup_over_n-launches", 100, 1000),
+    ("end_to_end over n-launches", 100, 1000),
 )
 
 
@@ -72,7 +64,7 @@ def savings(run: Run) -> Iterator[Number]:
     """Yield what each step saves, paired per block."""
     for group, rows in groups(run, workload="visdrone", quantity="end_to_end", layer="host"):
         table, source = blocks(rows), group.rows_of(run)
-        for name, (slower, faster) in SAVINGS.items():
+        for name, (slower, faster, *_) in _SAVINGS.items():
             if len(table) and {slower, faster} <= set(table.columns):
                 key = run.key(group.workload, group.n, "saving", quantity=name)
                 gained = table[slower] - table[faster]
@@ -87,27 +79,24 @@ def savings(run: Run) -> Iterator[Number]:
 def explained(frame: Frame) -> Iterator[Number]:
     """Yield slope x launches saved and its share of the saving, with the ends that both intervals allow."""
     for view in every_view(frame, STUDY):
-        for name, (each, launcher) in _LAUNCHES.items():
-            launch = _slope(view, launcher) or _slope(view, _ON_CPU)
-            for saved in view.select(method="saving", quantity=name) if launch else ():
-                yield from _explained(saved, launch, each * (saved.n - 1))
+        for saved in (one for name in _SAVINGS for one in view.select(method="saving", quantity=name)):
+            if launch := _launch(view, saved.quantity):
+                launches = _SAVINGS[saved.quantity][2] * (saved.n - 1)
+                middle, low, high = (end * launches / 1000 for end in (launch.value, launch.low, launch.high))
+                source, note = joined(saved, launch), f"slope of {launch.method} x launches saved"
+                expected = (middle, low, high, launch.blocks)
+                yield make_number(saved.key.derive("expected"), source, "ms", *expected, note=note)
+                if saved.low > 0:
+                    share = (middle / saved.value, low / saved.high, high / saved.low, saved.blocks)
+                    note = inherited(f"{note} / saving", saved)
+                    yield make_number(saved.key.derive("explained"), source, "fraction", *share, note=note)
 
 
-def _explained(saved: Number, launch: Number, launches: int) -> Iterator[Number]:
-    key, source = saved.key, joined(saved, launch)
-    middle, low, high = (end * launches / 1000 for end in (launch.value, launch.low, launch.high))
-    note = f"slope of {launch.method} x launches saved"
-    yield make_text(key.derive("launcher"), source, launch.method)
-    yield make_number(key.derive("launches_saved"), source, "count", launches)
-    yield make_number(key.derive("expected"), source, "ms", middle, low, high, launch.blocks, note=note)
-    if saved.low > 0:
-        share = (middle / saved.value, low / saved.high, high / saved.low, saved.blocks)
-        note = inherited(f"{note} / saving", saved)
-        yield make_number(key.derive("explained"), source, "fraction", *share, note=note)
-
-
-def _slope(view: View, launcher: str) -> Number | None:
-    return view.get(view.key("launch-overhead", method=launcher, quantity="slope"))
+def _launch(view: View, saving: str) -> Number | None:
+    """Return the slope of the launches that a saving saves: of their launcher, or of a CPU's calls."""
+    launchers = (_SAVINGS[saving][-1], _ON_CPU)
+    slopes = (view.get(view.key("launch-overhead", method=one, quantity="slope")) for one in launchers)
+    return next(filter(None, slopes), None)
 
 
 def metadata_overhead(frame: Frame) -> Iterator[Number]:
@@ -140,31 +129,24 @@ def bandwidths(run: Run) -> Iterator[Number]:
 
 
 def growths(run: Run) -> Iterator[Number]:
-    """Yield by which factor a value of the published kernels at one number of boxes exceeds that at another."""
+    """Yield by which factor a value of the published kernels at one number of boxes exceeds that at another; a speed-up
+    is a ratio per block."""
     for quantity, few, many in _GROWTHS:
-        layer = "device" if quantity == "crop_resize" else "host"
-        samples = dict(_samples_by_count(run, quantity, layer))
+        timed, _, other = quantity.partition(" over ")
+        layer = "device" if timed == "crop_resize" else "host"
+        samples = {}
+        for group, rows in groups(run, workload="visdrone", quantity=timed, layer=layer):
+            table = blocks(rows)
+            if len(table) and {"published", other or "published"} <= set(table.columns):
+                samples[group.n] = table[other] / table["published"] if other else table["published"]
         if few in samples and many in samples:
-            (dataset, values), (_, base) = samples[many], samples[few]
-            key = run.key("visdrone", method="growth", quantity=quantity, layer=f"n{few}", derived=f"n{many}")
-            timed = "end_to_end" if "speedup" in quantity else quantity
-            source = run.from_rows(
-                dataset, where(workload="visdrone", n=(few, many), quantity=timed, layer=layer)
-            )
-            said = processes_said(values) or (alone(values) if layer == "host" else "")
+            name = f"speedup_over_{other}" if other else timed
+            key = run.key("visdrone", method="growth", quantity=name, layer=f"n{few}", derived=f"n{many}")
+            chosen = where(workload="visdrone", n=(few, many), quantity=timed, layer=layer)
+            said = processes_said(samples[many]) or (alone(samples[many]) if layer == "host" else "")
             note = noted(f"median at n={many} / median at n={few}", said)
-            yield make_number(key, source, "ratio", *unpaired_ratio_interval(values, base), note=note)
-
-
-def _samples_by_count(run: Run, quantity: str, layer: str) -> Iterator[tuple[int, tuple[str, pd.Series]]]:
-    """Yield the blocks' values of the published kernels at each number of boxes; a speed-up is a ratio per block."""
-    _, ratio, other = quantity.partition("speedup_over_")
-    timed = "end_to_end" if ratio else quantity
-    for group, rows in groups(run, workload="visdrone", quantity=timed, layer=layer):
-        table = blocks(rows)
-        if len(table) and {"published", other or "published"} <= set(table.columns):
-            values = table[other] / table["published"] if ratio else table["published"]
-            yield group.n, (group.dataset, values)
+            grown = unpaired_ratio_interval(samples[many], samples[few])
+            yield make_number(key, run.from_rows(group.dataset, chosen), "ratio", *grown, note=note)
 
 
 def bounds(frame: Frame) -> Iterator[Number]:
@@ -215,13 +197,8 @@ def stages(frame: Frame) -> Table:
     return Table(caption, header, rows, (0, 1), ("auto", "auto", *("1fr" for _ in sources)))
 
 
-def _launcher(view: View, key: Key) -> str:
-    return view.text(key.derive("launcher"))
-
-
-def _slope_text(view: View, key: Key) -> str:
-    slope = view.key("launch-overhead", method=_launcher(view, key), quantity="slope")
-    return cells.with_interval(view.frame[slope])
+def _of_launch(say: Callable[[Number], str]) -> Cell:
+    return lambda view, key: say(_launch(view, key.quantity))
 
 
 LAUNCH_OVERHEAD = Spec(
@@ -229,12 +206,14 @@ LAUNCH_OVERHEAD = Spec(
     first="From … to",
     label=lambda view, key: human(SAVING_STEPS, key.quantity),
     cases=lambda view: [
-        key for name in SAVINGS if _launcher(view, key := view.key("visdrone", N, "saving", quantity=name))
+        key
+        for key in (view.key("visdrone", N, "saving", quantity=name) for name in _SAVINGS)
+        if view.get(key.derive("expected"))
     ],
     columns={
-        "Launch": lambda view, key: human(METHODS, _launcher(view, key)),
-        "Slope": _slope_text,
-        "Saved": cells.text(derived="launches_saved"),
+        "Launch": _of_launch(lambda launch: human(METHODS, launch.method)),
+        "Slope": _of_launch(cells.with_interval),
+        "Saved": lambda view, key: str(_SAVINGS[key.quantity][2] * (N - 1)),
         "Expected": cells.text(derived="expected"),
         "Measured": cells.text(),
         "Share": cells.interval(derived="explained"),

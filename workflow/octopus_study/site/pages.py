@@ -34,9 +34,8 @@ def studies_page(root: Path) -> str:
     claims = yaml.safe_load((root / "config/claims.yaml").read_text(encoding="utf-8"))["claims"]
     parts = [_study(name, [claim for claim in claims if claim["study"] == name]) for name in STUDIES]
     head = (
-        "# Studies\n\nEach study is a folder `workflow/octopus_study/studies/<name>/` and runs alone: "
-        "`snakemake --cores 1 data/results/<machine>/<name>.csv`. `make paper EFFORT=full` runs all and puts "
-        "figures, tables and verdicts together. This page is made from the code.\n\n"
+        "# Studies\n\nEach study is a folder `workflow/octopus_study/studies/<name>/` and runs alone, with all "
+        "that shows it: `snakemake --cores 1 <name>`. This page is made from the code.\n\n"
     )
     return head + "\n".join(parts)
 

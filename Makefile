@@ -87,7 +87,7 @@ fuzz: $(TEST_STAMP) # install and make random calls with guard pages around all 
 
 faults: $(TEST_STAMP) # install, inject faults into copies, which checks and tests must notice, and run the long tests
 	OCTOPUS_FAULTS=1 OCTOPUS_FUZZ_ROWS=6 $(BIN)/python -m pytest -n auto --dist loadfile \
-		tests/project/test_flow.py tests/project/test_pythons.py tests/project/test_slurm.py tests/study/report/test_damaged_rows.py
+		tests/project/test_pythons.py tests/study/report/test_damaged_rows.py
 	$(BIN)/python tests/faults/run.py
 
 docs: $(TEST_STAMP) ## build the documentation into site/; a broken link is an error

@@ -38,7 +38,7 @@ SlurmdLogFile={folder}/%n.log
 SlurmdParameters=config_overrides
 SlurmdTimeout=10
 KillWait=2
-MinJobAge=3600
+MinJobAge=300
 ReturnToService=2
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
@@ -98,25 +98,6 @@ class Cluster:
     def jobs(self) -> list[str]:
         """Numbers of all jobs, those that ended included."""
         return self.ask("squeue", "--noheader", "--states=all", "--format=%i").split()
-
-    def lose(self, node: str) -> None:
-        """Let a node vanish with all that runs on it."""
-        end_all(self.processes.pop(node))
-        tasks = self.tasks(node)
-        steps = {task.parent() for task in tasks} - {None, *tasks}
-        for step in steps:
-            step.suspend()  # or it would tell the controller of the end of another, or of its tasks
-        for step in steps:
-            end_all(step)
-        for task in tasks:
-            end_all(task)
-
-    def tasks(self, node: str) -> list[psutil.Process]:
-        """What the jobs on a node run."""
-        marks = {"SLURMD_NODENAME": node, "SLURM_CONF": self.environment["SLURM_CONF"]}
-        return [
-            process for process in psutil.process_iter() if marks.items() <= _environment(process).items()
-        ]
 
     def _begin(self) -> None:
         key = self.folder / "munge.key"
@@ -195,10 +176,3 @@ def free_ports(count: int) -> list[int]:
     for each in sockets:
         each.close()
     return ports
-
-
-def _environment(process: psutil.Process) -> dict[str, str]:
-    try:
-        return process.environ()
-    except psutil.Error:  # it ended, or belongs to somebody else
-        return {}

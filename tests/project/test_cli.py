@@ -8,7 +8,6 @@ import re
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
@@ -16,11 +15,7 @@ import typer
 import yaml
 
 from octopus import __version__, cli, doctor
-from octopus.backends import cuda
-from octopus.backends.cuda import memory
-from octopus_study import doctor as study_doctor
 from octopus_study.cli import COMMANDS, HELP, commands
-from octopus_study.measure import machine
 
 
 class Result(NamedTuple):
@@ -120,18 +115,6 @@ def test_an_error_is_one_paragraph_and_exit_code_1(root: Path) -> None:
     assert "Traceback" not in result.stdout + result.stderr
 
 
-def test_validate_refuses_what_is_no_result(tmp_path: Path) -> None:
-    result = octopus("validate", str(tmp_path / "notes.txt"))
-    assert result.exit_code == 1
-    assert "neither rows (.csv) nor provenance (.json)" in re.sub(r"\s+", " ", result.stderr)
-
-
-def test_unknown_data_set_names_the_known_ones(tmp_path: Path) -> None:
-    result = octopus("fetch", "imagenet", "--raw", str(tmp_path))
-    assert result.exit_code == 1
-    assert "visdrone-val" in result.stderr
-
-
 def test_doctor_lines_and_json_say_the_same() -> None:
     shown, listed = octopus("doctor"), octopus("doctor", "--json")
     findings = json.loads(listed.stdout)
@@ -141,62 +124,12 @@ def test_doctor_lines_and_json_say_the_same() -> None:
     assert all(finding["part"] in shown.stdout for finding in findings)
 
 
-def test_doctor_cuts_nothing_when_its_output_is_read_by_a_program() -> None:
-    lines = octopus("doctor").stdout.splitlines()
-    for finding in doctor.diagnose():
-        if finding.state == doctor.MISSING:
-            assert any(finding.name in line and line.endswith(finding.remedy) for line in lines)
-
-
 def test_doctor_says_where_it_looked_for_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OCTOPUS_MIRROR", raising=False)
     assert "not in data/raw; no mirror (OCTOPUS_MIRROR is not set)" in octopus("doctor").stdout
     monkeypatch.setenv("OCTOPUS_MIRROR", str(tmp_path))
     assert f"not in data/raw; not in the mirror {tmp_path}" in octopus("doctor").stdout
-
-
-@pytest.mark.parametrize("text", ["1,2,30,40", "[1, 2, 30, 40]", "full", '"full"'])
-def test_a_window_is_written_as_its_help_says(text: str) -> None:
-    assert commands._window(text) in ([1, 2, 30, 40], "full")
-    assert "column,row,width,height" in octopus("fetch", "--help").stdout
-
-
-def test_doctor_says_what_would_provide_each_missing_thing() -> None:
-    findings = doctor.diagnose()
-    assert [item for item in findings if item.state == doctor.BROKEN] == []
-    assert [item for item in findings if item.state == doctor.MISSING and not item.remedy] == []
-
-
-def test_doctor_survives_a_check_that_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    def sensor() -> None:
-        raise RuntimeError("unforeseen [machine]")
-
-    monkeypatch.setattr(doctor, "CHECKS", (("sensor", sensor), ("storage", doctor._storage)))
-    monkeypatch.setattr(doctor, "entry_points", lambda group: [Unloadable()])
-    broken, other, unloadable = doctor.diagnose()
-    assert (broken.part, broken.state) == ("sensor", doctor.BROKEN)
-    assert "unforeseen [machine]" in broken.detail
-    assert (other.part, other.state) == ("storage", doctor.OK)
-    assert (unloadable.part, unloadable.state) == ("elsewhere", doctor.BROKEN)
-    assert octopus("doctor").exit_code == 0
-
-
-def test_doctor_tells_a_gpu_and_its_board(monkeypatch: pytest.MonkeyPatch) -> None:
-    facts = {"name": "H200", "board": None, "driver": "580.1", "power_limit_w": 700.0}
-    monkeypatch.setattr(cuda, "missing", lambda: None)
-    monkeypatch.setattr(cuda, "compute_capability", lambda: (9, 0))
-    monkeypatch.setattr(cuda.device, "current", lambda: SimpleNamespace(name="H200"))
-    monkeypatch.setattr(memory, "total_bytes", lambda: 141 << 30)
-    monkeypatch.setattr(machine, "machine_facts", lambda device: {"gpu": facts})
-    findings = {item.name: item.detail for item in (*doctor._device(), *study_doctor.device())}
-    assert findings == {
-        "GPU": "H200",
-        "compute capability": "9.0",
-        "memory": "141 GiB",
-        "driver": "580.1",
-        "power limit": "700 W",
-    }
 
 
 def test_doctor_sees_the_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:

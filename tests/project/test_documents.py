@@ -7,22 +7,18 @@ import re
 import shlex
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 import yaml
 from PIL import Image
 
 import octopus_study
 from octopus import __version__
-from octopus.cli import COMMANDS
 from octopus_study import timings
-from octopus_study.cli.commands import app
 from octopus_study.report.frame import Frame
-from octopus_study.site.block import MARKS, ROWS, block, inputs_block, reference_frame, times, write_block
+from octopus_study.site.block import MARKS, block, inputs_block, reference_frame, times
 from octopus_study.site.pictures import draw_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,21 +69,6 @@ def test_examples_run(root: Path, document: str) -> None:
     subprocess.run([sys.executable, "-c", "\n".join(examples)], cwd=root, check=True, timeout=300)
 
 
-def test_every_page_with_examples_is_run() -> None:
-    with_examples = {page for page in DOCUMENTS if "```python\n" in (ROOT / page).read_text()}
-    elsewhere = {
-        "docs/ragged.md",
-        "docs/integrations/loaders.md",
-        "docs/integrations/sahi.md",
-        "docs/integrations/supervision.md",
-        "docs/integrations/torch.md",
-        "docs/integrations/transformers.md",
-        "docs/integrations/ultralytics.md",
-        "docs/integrations/video.md",
-    }  # tests/library
-    assert with_examples - elsewhere == set(EXAMPLES)
-
-
 def test_the_readme_is_short_and_its_two_commands_are_first(root: Path) -> None:
     assert blocks(root, "README.md", "sh")[0].split("\n") == ["make paper", "make test", ""]
     assert len((root / "README.md").read_text().splitlines()) <= 150
@@ -117,19 +98,6 @@ def test_what_is_said_of_pixels_that_a_gpu_decodes_was_measured(root: Path, refe
         assert f"by up to {most:.0f} of 255 levels" in text and f"by {mean:.1f} " in text
 
 
-def test_a_number_that_is_missing_leaves_its_row_out(tmp_path: Path, references: Frame) -> None:
-    absent = ROWS[1].gpu
-    fewer = Frame(number for number in references if number.id != references.resolve(f"gpu.{absent}"))
-    assert ROWS[1].label in block(references) and ROWS[1].label not in block(fewer)
-    page = tmp_path / "page.md"
-    begin, end = (mark.format("numbers") for mark in MARKS)
-    page.write_text(f"before\n{begin}old\n{end}\nafter\n")
-    write_block("numbers", block(Frame([])), page)
-    assert page.read_text().startswith(f"before\n{begin}No reference") and "old" not in page.read_text()
-    with pytest.raises(ValueError, match="has no marks"):
-        write_block("timings", "", page)
-
-
 def test_the_pictures_are_those_that_the_command_draws(root: Path, tmp_path: Path, references: Frame) -> None:
     named = set(re.findall(r"!\[[^]]+\]\(docs/pictures/([^)]+)\)", (root / "README.md").read_text()))
     drawn = draw_pictures(references, tmp_path)
@@ -150,16 +118,6 @@ def test_make_targets_of_the_documents_exist(root: Path) -> None:
     ] == []
 
 
-def test_octopus_commands_of_the_documents_exist(root: Path) -> None:
-    group = {**COMMANDS, **typer.main.get_command(app).commands}
-    text = "".join((root / document).read_text() for document in DOCUMENTS)
-    called = set(re.findall(r"octopus (doctor|tune|config|fetch|measure|validate|report) ?([a-z-]*)", text))
-    assert len(called) >= 3
-    for name, sub in called:
-        assert name in group
-        assert name != "report" or sub in group["report"].commands
-
-
 @pytest.mark.parametrize("document", [*DOCUMENTS, "figures/README.md"])
 def test_links_to_files_lead_somewhere(root: Path, document: str) -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", (root / document).read_text())
@@ -172,17 +130,6 @@ def test_paths_in_backticks_exist(root: Path, document: str) -> None:
     words = [word for span in re.findall(r"`+([^`]+)`+", text) for word in span.split()]
     paths = [word for word in words if word.startswith(CODE)]
     assert [path for path in paths if not any(root.glob(re.sub(r"<\w+>", "*", path)))] == []
-
-
-@pytest.mark.parametrize(("container", "of"), [("octopus", "the library"), ("octopus_study", "the artifact")])
-def test_the_house_in_contributing_has_all_floors(root: Path, container: str, of: str) -> None:
-    contracts = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    (layers,) = (one["layers"] for one in contracts if one.get("containers") == [container])
-    table = (
-        (root / "CONTRIBUTING.md").read_text().partition(f"| {of} | what it does |\n")[2].partition("\n\n")[0]
-    )
-    named = [name for row in table.splitlines()[1:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
-    assert sorted(named) == sorted(name for floor in layers for name in floor.split(" | "))
 
 
 def test_everything_that_names_a_version_names_the_same(root: Path) -> None:
@@ -203,10 +150,3 @@ def test_tracked_files_name_no_machine_and_no_index(root: Path) -> None:
         ):
             found.append(path.relative_to(root).as_posix())
     assert found == []
-
-
-def test_nothing_that_runs_write_is_tracked(root: Path) -> None:
-    names = [path.relative_to(root).as_posix() for path in tracked(root)]
-    written = ("data/raw/", "data/results/", "paper/build/", ".snakemake/", "logs/")
-    assert [name for name in names if name.startswith(written)] == []
-    assert [name for name in names if name.startswith("figures/")] == ["figures/README.md"]

@@ -6,9 +6,7 @@ import csv
 import os
 import re
 import shlex
-import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,11 +28,9 @@ from octopus_study.data.sentinel2 import (
 )
 from octopus_study.data.synthetic import greenland_band, write_drone_sample
 from octopus_study.data.visdrone import content_digest
-from octopus_study.measure import validate_provenance, validate_rows
 from octopus_study.names import STUDIES
 
 HERE = ("--configfile", "config/quick.yaml", "--config", "device=cpu", "machine=here")
-LONG = pytest.mark.skipif("OCTOPUS_FAULTS" not in os.environ, reason="`make faults` runs it")
 CORE = Path(__file__).parents[2] / "config/core.yaml"
 DRY = ("-n", "--printshellcmds", *HERE)
 
@@ -88,22 +84,6 @@ def test_the_sample_is_taken_on_request_and_left_for_real_data(flow: Workflow, m
 
 
 @pytest.mark.parametrize(
-    ("names", "rules"),
-    [
-        (["paper/build/numbers.csv"], {"numbers"}),
-        (["paper/build/claims.csv", "figures/scaling.pdf"], {"claims", "figures"}),
-    ],
-)
-def test_what_was_deleted_is_built_again(flow: Workflow, names: list[str], rules: set[str]) -> None:
-    for name in names:
-        (flow.folder / name).unlink()
-    planned = flow.jobs(*DRY)
-    for name in names:
-        (flow.folder / name).touch()
-    assert rules <= planned and planned.isdisjoint(STUDIES)
-
-
-@pytest.mark.parametrize(
     ("settings", "studies"),
     [
         (("--config", "studies=[]"), set()),
@@ -129,14 +109,6 @@ def test_a_study_without_its_provenance_is_measured_again(flow: Workflow) -> Non
     assert planned & set(STUDIES) == {"arena"}
 
 
-@LONG
-@pytest.mark.parametrize("arguments", [["--dag"], ["--rulegraph"], [*DRY, "--until", "numbers"]])
-def test_snakemake_shows_the_flow(flow: Workflow, arguments: list[str]) -> None:
-    done = flow.run(*arguments, *HERE)
-    assert done.returncode == 0, done.stdout
-    assert ("digraph" in done.stdout) == (arguments[0] != "-n")
-
-
 def test_what_is_left_is_what_this_run_has_to_do(flow: Workflow) -> None:
     """A run that was cut off has some studies behind it."""
     records = [flow.folder / f"data/results/here/{study}.json" for study in ("drone", "arena")]
@@ -145,42 +117,7 @@ def test_what_is_left_is_what_this_run_has_to_do(flow: Workflow) -> None:
     done = flow.run(*DRY)
     for record in records:
         record.touch()
-    assert re.findall(r"Study: .*; left: (.*)", done.stdout) == 2 * ["arena, drone"], done.stdout[-3000:]
-
-
-def test_a_mirror_s_name_is_no_pattern(flow: Workflow) -> None:
-    assert flow.jobs(*DRY, "mirror=/a/{b}/{c/*[d]") == set()
-
-
-@LONG
-def test_a_moved_folder_is_complete_and_works_anywhere(
-    flow: Workflow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in {"LC_ALL": "C", "LANG": "C", "TZ": "Antarctica/Troll"}.items():
-        monkeypatch.setenv(name, value)
-    moved = Workflow(Path(shutil.copytree(flow.folder, tmp_path / "Übung mit Leer's")), fresh=True)
-    assert moved.jobs(*DRY, "--cores", "4") == set()
-    study = moved.folder / "data/results/here/drone.csv"
-    done = moved.run(str(study.relative_to(moved.folder)), "-R", "study", "--cores", "4", *HERE)
-    assert done.returncode == 0, done.stdout
-    validate_rows(study)
-    validate_provenance(study.with_suffix(".json"))
-
-
-@LONG
-def test_a_user_without_a_home_has_a_cache_folder(
-    flow: Workflow, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Snakemake needs one: `make` names it."""
-    flow = Workflow(flow.folder, fresh=True)
-    monkeypatch.setenv("HOME", "/dev/null/home")
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    assert flow.run(*DRY).returncode != 0
-    command = ["make", "-pn", "help", f"VENV={tmp_path}", "GPU=none", "PYTHON=python"]
-    printed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
-    (named,) = re.findall(r"^export XDG_CACHE_HOME := (.*)$|^XDG_CACHE_HOME := (.*)$", printed, re.MULTILINE)
-    monkeypatch.setenv("XDG_CACHE_HOME", "".join(named))
-    assert flow.jobs(*DRY) == set()
+    assert done.stdout.count(f"(2 of {len(STUDIES)} studies and the report left)") == 2, done.stdout[-3000:]
 
 
 HOSTILE = "a b;$(touch pwned)"
@@ -196,13 +133,6 @@ def test_every_part_of_a_command_is_quoted(flow: Workflow) -> None:
         assert not {"a", "b", "pwned", "$(touch"} & set(command), command
         assert all(word.count(HOSTILE) == word.count("touch") for word in command), command
     assert not (flow.folder / "pwned").exists()
-
-
-def test_every_field_of_a_command_is_quoted(root: Path) -> None:
-    for file in sorted((root / "workflow/rules").glob("*.smk")):
-        for line in file.read_text().splitlines():
-            if line.startswith('        "octopus '):
-                assert re.findall(r"\{[^}]*(?<!:q)\}", line) == [], line
 
 
 def test_a_killed_run_needs_no_unlocking(flow: Workflow) -> None:

@@ -18,7 +18,7 @@ from octopus_study.report.paper import unknown_ids
 
 LOCK = "requirements.lock"
 COPIED = (
-    "octopus", "workflow", "config", "data/published", "tests/study/peers", "pyproject.toml", "paper", LOCK,
+    "octopus", "workflow", "config", "data/published", "pyproject.toml", "paper", LOCK,
 )  # fmt: skip
 QUICK = {"device": "cpu", "crop.size": [20, 24], "arena.counts": [3], "arena.workloads": ["visdrone"]}
 
@@ -115,11 +115,6 @@ def test_a_peer_costs_four_files(root: Path) -> None:
     recipe = (root / "CONTRIBUTING.md").read_text().partition("## Add a peer")[2].partition("\n## ")[0]
     for name in PEER_FILES:
         assert Path(name).name in recipe.replace("<name>", "toy"), name
-
-
-def test_a_peer_is_checked_by_the_tests_that_are_there(peer: Path) -> None:
-    tests = ["tests/study/peers/test_crop_methods.py", "-k", "toy", "-q", "-p", "no:cacheprovider"]
-    assert "2 passed" in python(peer, "-m", "pytest", *tests)
 
 
 def test_a_peer_is_measured_and_shown(peer: Path, tmp_path: Path) -> None:

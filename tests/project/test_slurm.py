@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import os
-import re
-import signal
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
-import psutil
 import pytest
 import slurm_cluster
 from copies import copied
-from slurm_cluster import Cluster, until
+from slurm_cluster import Cluster
 from workflow_copy import COPIED, QUICK, Workflow
 
 from octopus.backends import resolve
@@ -23,16 +18,14 @@ from octopus_study.report.paper import DOCUMENTS
 PLUGIN = "snakemake_executor_plugin_slurm"
 WHY = slurm_cluster.missing() or ("" if importlib.util.find_spec(PLUGIN) else f"no {PLUGIN}")
 pytestmark = pytest.mark.skipif(bool(WHY), reason=f"not here: {WHY}")
-LONG = pytest.mark.skipif("OCTOPUS_FAULTS" not in os.environ, reason="`make faults` runs it")
 
 GPU = f"gres:gpu:{slurm_cluster.MODEL}:1"
-GPUS = ("gpu1", "gpu2", "gpu3", "gpu4")
+GPUS = ("gpu1", "gpu2")
 SLURM = ("--workflow-profile", "profiles/slurm", "--slurm-init-seconds-before-status-checks", "2")
 ON_GPUS = ("--set-resources", "study:slurm_partition=gpu", f"study:gpu_model={slurm_cluster.MODEL}")
 # What is measured is the CPU, of a node whose GPU must be asked for by hand therefore.
 HERE = (*SLURM, *ON_GPUS, "study:gpu=1", *QUICK)
 FIRST = "studies=[drone,distribution]"
-LATER = ("seed=7", "studies=[drone,distribution,sequences,power]")
 
 
 @pytest.fixture(scope="module")
@@ -66,37 +59,10 @@ def by_rule(cluster: Cluster) -> dict[str, dict[str, str]]:
     return {job["Comment"].removeprefix("rule_"): job for job in jobs}
 
 
-def results(workflow: Workflow) -> dict[str, bytes]:
-    """The files of all results, by name."""
-    return {path.name: path.read_bytes() for path in (workflow.folder / "data/results/here").iterdir()}
-
-
-def files_of(*studies: str) -> set[str]:
-    """Names of their results."""
-    return {f"{study}.{kind}" for study in studies for kind in ("csv", "json")}
-
-
-def hanging(cluster: Cluster, study: str) -> psutil.Process:
-    """The process that measures, stopped as soon as it has begun, with those that it began."""
-    found: list[psutil.Process] = []
-
-    def begun() -> bool:
-        with suppress(psutil.NoSuchProcess):
-            tasks = [task for node in GPUS for task in cluster.tasks(node)]
-            found.extend(task for task in tasks if task.cmdline()[2:4] == ["measure", study])
-        return bool(found)
-
-    until(begun, 120)
-    found[0].suspend()
-    for process in found[0].children(recursive=True):
-        process.suspend()
-    return found[0]
-
-
 def test_a_whole_run_ends_with_the_paper(workflow: Workflow) -> None:
     for document in DOCUMENTS:
         assert (workflow.folder / f"paper/build/{document}.pdf").read_bytes().startswith(b"%PDF")
-    assert set(results(workflow)) == files_of("drone", "distribution")
+    assert len(list((workflow.folder / "data/results/here").iterdir())) == 4
 
 
 def test_each_study_has_a_gpu_and_a_node_and_nothing_else_has(workflow: Workflow, cluster: Cluster) -> None:
@@ -127,43 +93,3 @@ def test_a_node_without_its_gpu_is_an_error(workflow: Workflow, cluster: Cluster
     assert code != 0 and not (workflow.folder / there).exists()
     assert by_rule(cluster)["study_wildcards_drone"]["TresPerJob"] == GPU
     assert "no GPU is usable" in (workflow.folder / "logs/drone.log").read_text()
-
-
-@LONG
-def test_what_ends_a_job_ends_the_run_and_a_rerun_heals(workflow: Workflow, cluster: Cluster) -> None:
-    """A job that is cancelled, one whose node vanishes, and one that hangs until its time is over."""
-    before = results(workflow)
-    wanted = (*LATER, "--", "measured")
-    limits = ("--keep-going", *HERE[: -len(QUICK)], "study:runtime=1", *QUICK)
-    run = workflow.command(*limits, *wanted)
-    cancelled, lost, _ = (hanging(cluster, study) for study in ("drone", "distribution", "sequences"))
-    cluster.ask("scancel", cancelled.environ()["SLURM_JOB_ID"])
-    cluster.lose(lost.environ()["SLURMD_NODENAME"])
-    printed = run.communicate(timeout=300)[0]
-    assert run.returncode != 0
-    told = re.findall(r"SLURM status is: '(\w+)'", printed)
-    assert told == ["CANCELLED", "NODE_FAIL", "TIMEOUT"], printed[-6000:]
-    after = results(workflow)
-    assert before.items() <= after.items() and set(after) - set(before) == files_of("power")
-
-    code, printed = submitted(workflow, *HERE, *wanted)
-    assert code == 0, printed[-6000:]
-    healed = results(workflow)  # a record says when it was measured
-    changed = {name for name in healed if healed[name] != after.get(name)}
-    assert changed == files_of("drone", "distribution", "sequences")
-
-
-@LONG
-def test_a_run_whose_jobs_go_on_is_not_begun_again(workflow: Workflow, cluster: Cluster) -> None:
-    """The node that submits is lost: the job that it sent has the study until it ends."""
-    wanted = (*HERE, "seed=8", "studies=[drone]", "--", "measured")
-    run = workflow.command(*wanted)
-    process = hanging(cluster, "drone")
-    os.killpg(run.pid, signal.SIGKILL)
-    run.communicate()
-    code, printed = submitted(workflow, *wanted)
-    assert code != 0 and "LockException" in printed
-    cluster.ask("scancel", process.environ()["SLURM_JOB_ID"])
-    until(lambda: not process.is_running(), 30)
-    code, printed = submitted(workflow, *wanted)
-    assert code == 0, printed[-6000:]

@@ -16,6 +16,8 @@ from copies import CACHE
 
 from octopus_study.names import STUDIES
 from octopus_study.report import outputs
+from octopus_study.report.claims import Judgement
+from octopus_study.report.frame import Frame
 
 COPIED = (
     "Snakefile",
@@ -97,7 +99,12 @@ class Workflow:
 
     def jobs(self, *arguments: str, mirror: str | Path = "") -> set[str]:
         """The same of any run."""
-        done = self.run(*arguments, mirror=mirror)
+        shown = (
+            "--quiet",
+            "reason",
+            "--rerun-incomplete",
+        )  # with the table of jobs, which the profile leaves out
+        done = self.run(*shown, *arguments, mirror=mirror)
         assert done.returncode == 0, done.stdout
         if "Nothing to be done" in done.stdout:
             return set()
@@ -129,11 +136,20 @@ class Workflow:
         ]
         names += [
             f"paper/build/{name}"
-            for name in ("numbers.csv", "numbers.json", "claims.csv", "octopus.pdf", "supplement.pdf")
+            for name in (
+                "numbers.csv",
+                "numbers.json",
+                "claims.csv",
+                "claims.json",
+                "octopus.pdf",
+                "supplement.pdf",
+            )
         ]
         names += ["figures/report.html"]
         for path in (self.folder / name for name in names):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
         (self.folder / "paper/build/series").mkdir()
+        Frame([]).write(self.folder / "paper/build/numbers.csv")
+        (self.folder / "paper/build/claims.csv").write_text(",".join(Judgement._fields) + "\n")
         self.complete("--touch", "--forceall", *arguments)

@@ -204,13 +204,13 @@ def brighter(self):
 )
 def test_wrong_bytes_are_seen(context, monkeypatch, method, does):
     own = type("Own", (Octopus,), {"run": does} if method == "octopus" else {})
-    rival = type("Rival", (OpenCvDirect,), {"crop": does} if method != "octopus" else {})
+    baseline = type("Baseline", (OpenCvDirect,), {"crop": does} if method != "octopus" else {})
     monkeypatch.setattr(byte_crops, "Octopus", own)
     monkeypatch.setattr(
-        byte_crops, "KINDS", {"uint8": byte_crops.KINDS["uint8-nhwc"]._replace(alone=(rival,), pooled=())}
+        byte_crops, "KINDS", {"uint8": byte_crops.KINDS["uint8-nhwc"]._replace(baselines=(baseline,))}
     )
     (part,) = byte_crops.parts(context, "visdrone", boxes_of(context, "visdrone", 5))
-    found = answers(row for row in part.rows(context) if row.workload.endswith("-1thread"))
+    found = answers(part.rows(context))
     wrong = {name for name, answer in found.items() if answer.startswith("different: largest error")}
     assert wrong == ({method, f"{method}-again"} & {*found}) and found.keys() - wrong
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from octopus_study.measure import read_rows, validate_provenance
 from octopus_study.measure.dependence import PROCESS_BLOCKS
 from octopus_study.studies import processes, run_study
 from octopus_study.studies.context import make_context, write_run
-from octopus_study.studies.stage_timing import first_crop
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +26,6 @@ def stages(runs):
 @pytest.fixture(scope="module")
 def sizes(runs):
     return read_rows(runs["distribution"])
-
-
-def test_the_first_crop_of_a_process_has_nothing_of_the_artifact_in_it():
-    script = (
-        f"import runpy, sys; sys.argv[1:] = ['cpu']; runpy.run_path({first_crop.__file__!r}, run_name='__main__'); "
-        "print([name for name in sys.modules if name.startswith(('octopus_study', 'pydantic', 'pandas'))])"
-    )
-    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    milliseconds, imported = done.stdout.splitlines()
-    assert float(milliseconds) > 0 and imported == "[]"
 
 
 def test_memory_has_four_lines_and_its_payload_is_exact(stages):

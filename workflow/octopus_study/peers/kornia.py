@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus_study.peers.availability import Unavailable, need
-from octopus_study.peers.box_by_box import BoxByBox, OnThreads
+from octopus_study.peers.box_by_box import BoxByBox
 from octopus_study.peers.fused import LAUNCH_BOUND
 from octopus_study.peers.job import CropJob
 from octopus_study.peers.method import CropMethod, blocking_stream
@@ -85,9 +85,3 @@ class KorniaBytes(BoxByBox):
         crop = np.ascontiguousarray(self.job.frame[y1:y2, x1:x2])
         resized = self._resize(crop, self.job.size, "bilinear")
         item[...] = resized.transpose(2, 0, 1) if self._planes else resized
-
-
-class KorniaBytesThreads(KorniaBytes, OnThreads):
-    """The same on all threads."""
-
-    name = "kornia-rs-bytes-threads"

@@ -134,16 +134,4 @@ class OpenCvFrameThreads(OpenCvFrame, OnThreads):
     name = "opencv-frame-threads"
 
 
-class OpenCvDirectThreads(OpenCvDirect, OnThreads):
-    """The form straight into the result on all threads."""
-
-    name = "opencv-direct-threads"
-
-
-class OpenCvSplitThreads(OpenCvSplit, OnThreads):
-    """The form that splits bytes on all threads."""
-
-    name = "opencv-split-threads"
-
-
 ONE_THREAD = (OpenCv, OpenCvInPlace, OpenCvTable, OpenCvFrame)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from octopus_study.peers.availability import Unavailable, need
-from octopus_study.peers.box_by_box import BoxByBox, OnThreads
+from octopus_study.peers.box_by_box import BoxByBox
 from octopus_study.peers.job import CropJob
 
 SIMD = "post"  # in the version of Pillow-SIMD
@@ -48,20 +48,8 @@ class Pillow(BoxByBox):
         item[...] = self._image.crop((x1, y1, x2, y2)).resize(self._size, self._module.Resampling.BILINEAR)
 
 
-class PillowThreads(Pillow, OnThreads):
-    """The same on all threads; Pillow gives Python's lock away while it resizes."""
-
-    name = "pillow-threads"
-
-
 class PillowSimd(Pillow):
     """The same with Pillow-SIMD."""
 
     name = "pillow-simd"
     simd = True
-
-
-class PillowSimdThreads(PillowSimd, OnThreads):
-    """Pillow-SIMD on all threads."""
-
-    name = "pillow-simd-threads"

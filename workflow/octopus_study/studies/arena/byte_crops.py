@@ -1,7 +1,7 @@
-"""The arena's other kinds of results on a CPU: bytes in both layouts, and antialiased, on one thread each and on all.
+"""The arena's other kinds of results on a CPU, on one thread: bytes in both layouts, and antialiased.
 
-Each where users would pick something else: whole levels for a model that normalises itself, by OpenCV; antialiased
-ones, as a training set was made, by Pillow.
+Each beside what users would pick instead: whole levels for a model that normalises itself, by OpenCV; antialiased ones,
+as a training set was made, by Pillow.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from octopus_study.measure import Row
 from octopus_study.peers.availability import make_all
 from octopus_study.peers.fused import Octopus
 from octopus_study.peers.job import TOLERANCE_LEVELS, CropJob
-from octopus_study.peers.kornia import KorniaBytes, KorniaBytesThreads
+from octopus_study.peers.kornia import KorniaBytes
 from octopus_study.peers.method import CropMethod
-from octopus_study.peers.opencv import OpenCvDirect, OpenCvDirectThreads, OpenCvSplit, OpenCvSplitThreads
-from octopus_study.peers.pillow import Pillow, PillowSimd, PillowSimdThreads, PillowThreads
+from octopus_study.peers.opencv import OpenCvDirect, OpenCvSplit
+from octopus_study.peers.pillow import Pillow, PillowSimd
 from octopus_study.reference import crops as reference
 from octopus_study.studies.arena.workloads import case_of
 from octopus_study.studies.comparison import BASE, Comparison, Part
@@ -40,54 +40,40 @@ class Kind(NamedTuple):
     """A kind of results."""
 
     options: Mapping[str, Any]  # of Octopus, beside whole levels
-    # Rivals on one thread, and on a pool of all
-    alone: tuple[type[CropMethod], ...]
-    pooled: tuple[type[CropMethod], ...]
-
-    @property
-    def sides(self) -> tuple[tuple[str, tuple[type[CropMethod], ...]], ...]:
-        """Ends of a workload's name, and who takes part: on one thread each; on all, where a pool may gain nothing."""
-        return ("-1thread", self.alone), ("", (*self.alone, *self.pooled))
+    baselines: tuple[type[CropMethod], ...]
 
 
 _NHWC = {"layout": "NHWC"}
 KINDS = {
-    "uint8": Kind({"layout": "NCHW"}, (OpenCvSplit, KorniaBytes), (OpenCvSplitThreads, KorniaBytesThreads)),
-    "uint8-nhwc": Kind(_NHWC, (OpenCvDirect, KorniaBytes), (OpenCvDirectThreads, KorniaBytesThreads)),
-    "antialias": Kind(_NHWC | {"antialias": True}, (Pillow, PillowSimd), (PillowThreads, PillowSimdThreads)),
+    "uint8": Kind({"layout": "NCHW"}, (OpenCvSplit, KorniaBytes)),
+    "uint8-nhwc": Kind(_NHWC, (OpenCvDirect, KorniaBytes)),
+    "antialias": Kind(_NHWC | {"antialias": True}, (Pillow, PillowSimd)),
 }
 
 
 def parts(context: Context, workload: str, boxes: NDArray[np.int32]) -> Iterator[Part]:
-    """Every kind on the first boxes of a workload, on one thread and on all."""
+    """Every kind on the first boxes of a workload."""
     boxes = boxes[:MOST]
     for name, kind in KINDS.items():
-        comparisons = (
-            Comparison(
-                case_of(context, f"{workload}-{name}{threads}", len(boxes)),
-                "end_to_end",
-                "host",
-                (BASE, *(rival.name for rival in rivals)),
-            )
-            for threads, rivals in kind.sides
-        )
-        yield Part(partial(_measure, kind=kind, boxes=boxes), tuple(comparisons))
+        case = case_of(context, f"{workload}-{name}-1thread", len(boxes))
+        methods = (BASE, *(baseline.name for baseline in kind.baselines))
+        comparison = Comparison(case, "end_to_end", "host", methods)
+        yield Part(partial(_measure, kind=kind, boxes=boxes), (comparison,))
 
 
-def _measure(context: Context, part: Part, kind: Kind, boxes: NDArray[np.int32]) -> Iterator[Row]:
+def _measure(context: Context, part: Part, kind: Kind, boxes: NDArray[np.int32]) -> list[Row]:
     context.require_room(len(boxes))
     job = byte_job(context, boxes, kind.options["layout"])
     affine = np.array(job.mean), np.array(job.std)
-    right = reference.crop_resize(job.frame, boxes, job.size, *affine, **kind.options)
+    right = reference.crop_resize(job.frame, boxes, job.size, *affine, **kind.options).astype(np.float32)
     own = {BASE: partial(Octopus, job, dtype="uint8", **kind.options)}
-    for comparison, (end, rivals) in zip(part.comparisons, kind.sides, strict=True):
-        with context.threads(1 if end else context.thread_count):
-            made, missing = make_all(own | {rival.name: partial(rival, job) for rival in rivals})
-            methods = [
-                replace(method.timed(), tolerance=OWN_TOLERANCE if name == BASE else TOLERANCE)
-                for name, method in made.items()
-            ]
-            yield from checked_rows(context, [comparison], job, methods, right.astype(np.float32), missing)
+    with context.threads(1):
+        made, missing = make_all(own | {each.name: partial(each, job) for each in kind.baselines})
+        methods = [
+            replace(method.timed(), tolerance=OWN_TOLERANCE if name == BASE else TOLERANCE)
+            for name, method in made.items()
+        ]
+        return checked_rows(context, part.comparisons, job, methods, right, missing)
 
 
 def byte_job(context: Context, boxes: NDArray[np.int32], layout: str) -> CropJob:

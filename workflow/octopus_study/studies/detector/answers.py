@@ -36,16 +36,11 @@ class Difference(NamedTuple):
     # Detections without a partner since one of the detector's thresholds lies between the two results
     on_edge: int
     partners: int  # pairs of detections that are the same
-    # Largest differences of partners, in pixels of the frame and as a fraction; 0 without any
-    box: float
-    score: float
 
 
 def difference(result: Detections, expected: Detections, thresholds: Thresholds) -> Difference:
     """Compare two results for one frame; which order they come in does not matter."""
     partners = _partners(result, expected)
-    boxes = [float(np.abs(result.boxes[here] - expected.boxes[there]).max()) for here, there in partners]
-    scores = [abs(float(result.scores[here] - expected.scores[there])) for here, there in partners]
     taken = [{pair[side] for pair in partners} for side in (0, 1)]
     alone = [
         [index for index in range(len(one.boxes)) if index not in used]
@@ -54,9 +49,7 @@ def difference(result: Detections, expected: Detections, thresholds: Thresholds)
     left, on_edge = sum(map(len, alone)), 0
     if left:
         on_edge = _count_on_edge(result, expected, alone[0], alone[1], thresholds)
-    return Difference(
-        left - on_edge, on_edge, len(partners), max(boxes, default=0.0), max(scores, default=0.0)
-    )
+    return Difference(left - on_edge, on_edge, len(partners))
 
 
 def _partners(result: Detections, expected: Detections) -> list[tuple[int, int]]:

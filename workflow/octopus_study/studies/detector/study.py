@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.measure import Case, Method, Row, again, check_answers, unavailable
+from octopus_study.measure import Case, Method, Row, again, check_answers
 from octopus_study.measure.rows import NO_ANSWER, SAME, describe
 from octopus_study.measure.series import run_series
 from octopus_study.peers.availability import Unavailable, make_all, need_torch
@@ -54,7 +54,6 @@ PAN = 8  # pixels from frame to frame
 EXAMPLES = 4  # frames that set the detector's statistics
 CHECKED = 8  # frames on which Octopus's own detections are compared with those of the float64 reference
 SMALLER = 32  # pixels by which the second input is smaller; a multiple of the network's coarsest step
-NO_PARTNERS = "no two detections are the same"
 Frame = NDArray[np.uint8]
 
 
@@ -225,18 +224,10 @@ def _difference_rows(case: Case, method: str, differences: list[Difference], ans
         "detections_unmatched": sum(one.unmatched for one in differences),
         "detections_on_edge": sum(one.on_edge for one in differences),
     }
-    largest = {
-        "largest_box_difference": ("px", max(one.box for one in differences)),
-        "largest_score_difference": ("fraction", max(one.score for one in differences)),
-    }
-    layer, partners = "deterministic", any(one.partners for one in differences)
-    rows = [case.row(method, layer, name, "count", value, answer=answer) for name, value in counts.items()]
-    for name, (unit, value) in largest.items():
-        if partners:
-            rows.append(case.row(method, layer, name, unit, value, answer=answer))
-        else:
-            rows.append(unavailable(case, method, layer, name, unit, NO_PARTNERS))
-    return rows
+    return [
+        case.row(method, "deterministic", name, "count", value, answer=answer)
+        for name, value in counts.items()
+    ]
 
 
 @dataclass

@@ -1,17 +1,13 @@
-"""What the machine itself costs: launches, the memory of each method, the first crop of a process."""
+"""What the machine itself costs: launches, and the memory of each method."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from octopus.backends.cuda import memory as cuda_memory
 from octopus_study.measure import Case, Method, Row
-from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.fused import Octopus
 from octopus_study.peers.job import CropJob
 from octopus_study.peers.method import CropMethod
@@ -19,10 +15,7 @@ from octopus_study.peers.published import NLaunches, Published
 from octopus_study.studies import memory
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.stage_timing import first_crop
 
-FIRST_CROP_RUNS = 5
-TIMEOUT_S = 120
 LAUNCHERS = {"cuda": ("cuda-core-launch", "numba-dispatch"), "cpu": ("kernel-call",)}
 METHODS: dict[str, type[CropMethod]] = {kind.name: kind for kind in (Octopus, Published, NLaunches)}
 BOX = (4, 4, 60, 60)  # for memory neither pixels nor places matter
@@ -95,30 +88,3 @@ def _memory(context: Context, part: Part) -> Iterator[Row]:
 def make(name: str, job: CropJob) -> CropMethod:
     """One of `METHODS`, in a process of its own."""
     return METHODS[name](job)
-
-
-def cold_start_part(case: Case) -> Part:
-    """From the start of `import octopus` to the first crop in a fresh process, kernels compiled before."""
-    return Part(_cold_start, (Comparison(case, "first_crop", "cold_start", ("octopus",)),))
-
-
-def _cold_start(context: Context, part: Part) -> list[Row]:
-    try:
-        _first_crop(context.device)  # it fills the cache and is not kept
-        times = [_first_crop(context.device) for _ in range(FIRST_CROP_RUNS)]
-    except (subprocess.SubprocessError, ValueError) as error:
-        raise Unavailable(str(error)) from error
-    return [
-        part.case.row("octopus", "cold_start", "first_crop", "ms", time, block=block)
-        for block, time in enumerate(times)
-    ]
-
-
-def _first_crop(device: str) -> float:
-    # Python's path has all but the folder of the file, as in this process.
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-P", first_crop.__file__, device]
-    done = subprocess.run(
-        command, check=True, capture_output=True, text=True, timeout=TIMEOUT_S, env=environment
-    )
-    return float(done.stdout)

@@ -38,7 +38,6 @@ def plan(context: Context) -> Iterator[Part]:
     yield from machine.launch_parts(context)
     yield Part(lambda context, _: limits.bandwidth(context))
     yield machine.memory_part(_case(context, shared))
-    yield machine.cold_start_part(_case(context, 1))
 
 
 def _case(context: Context, count: int, workload: str = WORKLOAD) -> Case:

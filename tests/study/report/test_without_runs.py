@@ -11,7 +11,7 @@ from synthetic_runs import without_values, write_run
 from octopus_study.report.charts import style
 from octopus_study.report.frame import Frame
 from octopus_study.report.outputs import draw
-from octopus_study.report.studies import detector, drone_view, mapping_figure, report_of, satellite_figures
+from octopus_study.report.studies import drone, mapping_figure, report_of, satellite_figure
 from octopus_study.report.view import views
 
 MAPPING, EDGE = ("mapping", "total_cost", "sequences", "images"), ("satellite", "drone", "detector")
@@ -53,6 +53,6 @@ def test_runs_in_which_nothing_works_show_nothing(tmp_path: Path, monkeypatch: p
         draw(name, report / "numbers.csv", tmp_path / name)
     known = Frame.read(report / "numbers.csv")
     assert mapping_figure.measured(known) == []
-    shown = {"satellite": satellite_figures.scenes, "drone": drone_view.clips, "detector": detector.measured}
+    shown = {"satellite": satellite_figure.scenes, "drone": drone.clips}
     assert [view for study, has in shown.items() for view in views(known, study) if has(view)] == []
     assert len(stamps) == len(FIGURES) and not any(stamps)

@@ -1,88 +1,101 @@
-"""Two models on one GPU: how much of the shorter model hides behind the longer one, what a frame pair waits, what
-processes take for themselves, and crops beside a model."""
+"""Two models on one GPU: how much of the shorter model hides behind the longer one, what copies ahead and processes
+gain or take, and crops beside a model."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
-from octopus_study.measure.statistics import MIN_BLOCKS, median_interval, ratio_interval
-from octopus_study.names import AGAIN, CONCURRENCY_ARMS, CONCURRENCY_STAGES
+import numpy as np
+
+from octopus_study.measure.statistics import MIN_BLOCKS, Interval, median_interval, ratio_interval
+from octopus_study.names import AGAIN, CONCURRENCY_ARMS
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Number, joined, make_number, make_text
-from octopus_study.report.measured import floor_of, heeding, speedup
-from octopus_study.report.missing import first_reason, footer, make_absent, measured_runs
+from octopus_study.report.frame import Frame, Key, Number, Source, joined, make_number, make_text
+from octopus_study.report.measured import floor_of, heeding
+from octopus_study.report.missing import first_reason, footer, make_absent, measured_runs, no_run
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import (
-    ENOUGH_FOR_P99,
-    Group,
-    by_block,
-    drawn,
-    groups,
-    heeded,
-    p99,
-    paired,
-    pivot,
-    resampled,
+from octopus_study.report.samples import RESAMPLED, RESAMPLES, Group, by_block, groups, paired, pivot
+from octopus_study.report.selector import ALL_ROWS, either, where
+from octopus_study.report.studies.concurrency_figure import (
+    ALONE,
+    BASE,
+    PAIR,
+    STUDY,
+    draw_makespans,
+    makespan,
+    no_times,
+    timed,
 )
-from octopus_study.report.selector import ALL_ROWS, either
-from octopus_study.report.studies import concurrency_evidence as evidence
-from octopus_study.report.studies import concurrency_figures as figures
-from octopus_study.report.studies import concurrency_tables as tables
-from octopus_study.report.studies.concurrency_evidence import FETCH, PROCESSES, PROCESSES_MPS, SAVINGS
-from octopus_study.report.studies.concurrency_evidence import number as _number
-from octopus_study.report.studies.concurrency_figures import ALONE, PAIR, STUDY
-from octopus_study.report.studies.concurrency_rule import BASE, PATTERN, recommendations
-from octopus_study.report.studies.concurrency_tables import BESIDE, LATENCY
 from octopus_study.report.study import StudyReport
+from octopus_study.report.tables import cells
+from octopus_study.report.tables.spec import Spec
+from octopus_study.report.tables.writers import MISSING
+from octopus_study.report.view import View
 
 if TYPE_CHECKING:
     import pandas as pd
 
-STREAMS = ("two-streams", "two-threads")
-BEST = "best-streams"
-# Ratios between arms whose verdicts are shown, beside those to one after the other.
-PAIRS = ((PROCESSES_MPS, PROCESSES), ("two-threads", PROCESSES))
-_MEGABYTE = 1e6
-
 Columns = tuple[str, str, str]  # workload, method, quantity
+STREAMS, BEST = ("two-streams", "two-threads"), "best-streams"
+FETCH, NO_FETCH, PATTERN = "prefetch", "no-prefetch", "pipeline"
+PROCESSES, PROCESSES_MPS = "two-processes", "two-processes-mps"
+# What is compared: number -> quantity, and the two ways, of which the first is over, or less, the second.
+RATIOS: dict[Columns, tuple[str, str, str]] = {
+    **{
+        ("arms", name, "over_sequential"): ("makespan", name, BASE)
+        for name in CONCURRENCY_ARMS
+        if name not in (BASE, *ALONE)
+    },
+    ("arms", "two-threads", f"over_{PROCESSES}"): ("makespan", "two-threads", PROCESSES),
+    ("latency.visual-odometry", PATTERN, "over_alone"): ("latency_visual_odometry", PATTERN, ALONE[0]),
+}
+DIFFERENCES: dict[Columns, tuple[str, str, str]] = {
+    (FETCH, "", "overlap_gain"): ("makespan", BASE, FETCH),  # copies beside kernels
+    (FETCH, "", "pinned_gain"): ("makespan", NO_FETCH, BASE),  # memory that the GPU reads by itself
+    ("crops", "crops-first", "model_delay"): ("latency_model", "crops-first", "model-alone"),
+    ("crops", "crops-beside", "model_delay"): ("latency_model", "crops-beside", "model-alone"),
+}
 # What claims need, whether it could be measured or not, with its unit; and whose rows say why not.
 CLAIMED: dict[Columns, tuple[str, str]] = {
     ("arms", BEST, "overlap"): ("fraction", "two-threads"),
     ("arms", BEST, "over_sequential"): ("ratio", "two-threads"),
-    ("arms", "two-streams", "overlap"): ("fraction", "two-streams"),
-    ("arms", "two-streams", "over_sequential"): ("ratio", "two-streams"),
     ("arms", "two-streams", "overhead"): ("fraction", "two-streams"),
     ("arms", "two-threads", f"over_{PROCESSES}"): ("ratio", PROCESSES),
-    ("arms", PROCESSES, "over_sequential"): ("ratio", PROCESSES),
+    **{("arms", name, "over_sequential"): ("ratio", name) for name in (PROCESSES, FETCH, PATTERN)},
     ("arms", PROCESSES_MPS, "overlap"): ("fraction", PROCESSES_MPS),
-    ("arms", FETCH, "over_sequential"): ("ratio", FETCH),
-    ("arms", PATTERN, "over_sequential"): ("ratio", PATTERN),
     ("latency.visual-odometry", PATTERN, "over_alone"): ("ratio", PATTERN),
     ("precondition", "", "filled"): ("fraction", ALONE[0]),
-    **dict.fromkeys(((FETCH, "", quantity) for quantity in SAVINGS), ("ms", FETCH)),
-    (FETCH, "", "copies_hidden"): ("fraction", FETCH),
+    (FETCH, "", "overlap_gain"): ("ms", FETCH),
     ("context", "process", ""): ("MB", "process"),
-    ("context", "process-mps", ""): ("MB", "process-mps"),
     ("mps", "", "context_ratio"): ("ratio", "process-mps"),
     ("mps", "", "memory_ratio"): ("ratio", PROCESSES_MPS),
-    **{("parts", stage, ""): ("ms", stage) for stage in CONCURRENCY_STAGES},
 }
-NEVER = {"litesam": "LiteSAM is in no package, EfficientLoFTR stands in"}
+# Time in kernels of a traced run, and the share of it in those with a block for every multiprocessor.
+FILLED_BY = ("kernel_time", "kernel_filled")
 
 
 def absent(run: Run) -> Iterator[Number]:
     """Yield what claims ask for with the reason why a run lacks it."""
-    measured = run.rows["value"].notna().any()
     fallback = "no row of this run has it"
-    for (workload, arm, quantity), (unit, method) in CLAIMED.items():
-        why = first_reason(run.rows[run.rows["method"] == method], "" if not measured else fallback)
-        why = why or first_reason(run.rows, fallback)
-        key = run.key(workload, method=arm, quantity=quantity)
-        chosen = f"method={method}" if (run.rows["method"] == method).any() else ALL_ROWS
-        yield make_absent(key, run.from_rows("n/a", chosen), unit, why)
-    for name, why in NEVER.items():
-        yield make_absent(run.key("parts", method=name), run.from_rows("n/a", ALL_ROWS), "ms", why)
+    for columns, (unit, method) in CLAIMED.items():
+        rows = run.rows[run.rows["method"] == method]
+        why = first_reason(rows, fallback if run.rows["value"].notna().any() else "")
+        source = run.from_rows("n/a", f"method={method}" if len(rows) else ALL_ROWS)
+        yield make_absent(_key(run, columns), source, unit, why or first_reason(run.rows, fallback))
+
+
+def _key(run: Run, columns: Columns) -> Key:
+    workload, method, quantity = columns
+    return run.key(workload, method=method, quantity=quantity)
+
+
+def _number(
+    run: Run, columns: Columns, source: Source, unit: str, interval: Iterable[float], note: str = ""
+) -> Number:
+    return make_number(_key(run, columns), source, unit, *interval, note=note)
 
 
 def _makespans(run: Run) -> Iterator[tuple[Group, pd.DataFrame]]:
@@ -92,69 +105,69 @@ def _makespans(run: Run) -> Iterator[tuple[Group, pd.DataFrame]]:
             yield group, table
 
 
-def verdicts(run: Run) -> Iterator[Number]:
-    """Yield the noise floors of one after the other, and the speed-up over it of every way to run both models."""
+def floors(run: Run) -> Iterator[Number]:
+    """Yield by how much one after the other differs from itself: as a time, and in parts of the shorter model, as
+    overlaps are."""
+    twice = (BASE, f"{BASE}{AGAIN}")
     for group, table in _makespans(run):
         floor = floor_of(table, BASE)
         if floor == floor:
-            key, note = group.key(run, BASE).derive("noise_floor"), f"{BASE} against {BASE}{AGAIN}"
-            yield make_number(
-                key, group.rows_of(run, note.replace("against", "and")), "fraction", floor, note=note
-            )
-        yield from _floor_of_shares(run, group, table)
-        together = [name for name in table if name not in (BASE, *ALONE) and not name.endswith(AGAIN)]
-        for pair in (*((name, BASE) for name in together), *PAIRS):
-            if set(pair) <= set(table.columns):
-                yield from speedup(run, group, table, pair, floor, BASE)
-
-
-def _floor_of_shares(run: Run, group: Group, table: pd.DataFrame) -> Iterator[Number]:
-    """Yield by how much one after the other differs from itself in parts of the shorter model, as overlaps are."""
-    twice = (BASE, f"{BASE}{AGAIN}")
-    if len(whole := paired(table, *ALONE, *twice)) >= MIN_BLOCKS:
-        apart = (whole[twice[0]] - whole[twice[1]]) / whole[list(ALONE)].min(axis=1)
-        _, low, high, _ = median_interval(apart)
-        source = group.rows_of(run, " and ".join((*twice, *ALONE)))
-        note = "(makespan - makespan again) / min(T1, T2), the farther end of the interval of its median"
-        floor = (max(abs(low), abs(high)),)
-        yield _number(run, ("arms", BASE, "overlap_noise_floor"), source, "fraction", floor, note)
+            key, source = group.key(run, BASE).derive("noise_floor"), group.rows_of(run, " and ".join(twice))
+            yield make_number(key, source, "fraction", floor, note=" against ".join(twice))
+        if len(whole := paired(table, *ALONE, *twice)) >= MIN_BLOCKS:
+            apart = (whole[twice[0]] - whole[twice[1]]) / whole[list(ALONE)].min(axis=1)
+            _, low, high, _ = median_interval(apart)
+            source = group.rows_of(run, " and ".join((*twice, *ALONE)))
+            note = "(makespan - makespan again) / min(T1, T2), the farther end of the interval of its median"
+            floor = (max(abs(low), abs(high)),)
+            yield _number(run, ("arms", BASE, "overlap_noise_floor"), source, "fraction", floor, note)
 
 
 def shares(run: Run) -> Iterator[Number]:
-    """Yield makespans against that of one after the other, and which part of the shorter model each way hides."""
-    for group, table in _makespans(run):
-        for method in (name for name in table if name not in ALONE and not name.endswith(AGAIN)):
-            source = group.rows_of(run, f"{method} and {BASE}")
-            both = paired(table, method, BASE) if method != BASE else table[:0]
-            if len(both) > 1:
-                ratio = ratio_interval(both[method], both[BASE])
-                note = heeding(
-                    f"median of per-block ratios, {method} / {BASE}", group, both[method] / both[BASE]
-                )
-                yield _number(run, ("arms", method, "over_sequential"), source, "ratio", ratio, note)
+    """Yield times of one way over those of another, and what one way takes more than another, in milliseconds."""
+    for group, rows in groups(run, layer="host"):
+        table = pivot(rows)
+        for columns, (quantity, first, second) in (RATIOS | DIFFERENCES).items():
+            both = paired(table, first, second)
+            if group.quantity != quantity or len(both) < 2:
+                continue
+            source = group.rows_of(run, f"{first} and {second}")
+            if columns in DIFFERENCES:
+                note = f"{first} - {second}, median over blocks"
+                less = both[first] - both[second]
+                yield _number(run, columns, source, "ms", median_interval(less), heeding(note, group, less))
+                continue
+            note = f"median of per-block ratios, {first} / {second}"
+            ratio = ratio_interval(both[first], both[second])
+            note = heeding(note, group, both[first] / both[second])
+            yield _number(run, columns, source, "ratio", ratio, note)
+            if columns == ("arms", "two-streams", "over_sequential"):
                 over, note = ratio.moved(-1), f"over_sequential - 1: {note}"
-                yield _number(run, ("arms", method, "overhead"), source, "fraction", over, note)
+                yield _number(run, (*columns[:2], "overhead"), source, "fraction", over, note)
+
+
+def overlaps(run: Run) -> Iterator[Number]:
+    """Yield which part of the shorter model each way hides."""
+    for group, table in _makespans(run):
+        for method in (str(name) for name in table if name not in ALONE and not name.endswith(AGAIN)):
             whole = paired(table, *ALONE, method)
             if len(whole) > 1:
                 alone = whole[list(ALONE)]
                 hidden = (alone.sum(axis=1) - whole[method]) / alone.min(axis=1)
                 note = heeding("(T1 + T2 - makespan) / min(T1, T2), median over blocks", group, hidden)
-                source, columns = (
-                    group.rows_of(run, " and ".join((method, *ALONE))),
-                    ("arms", method, "overlap"),
-                )
+                source = group.rows_of(run, " and ".join((method, *ALONE)))
+                columns = ("arms", method, "overlap")
                 yield _number(run, columns, source, "fraction", median_interval(hidden), note)
 
 
 def best_streams(run: Run) -> Iterator[Number]:
     """Yield the arm of two streams with the least makespan, and its shares: a claim that streams give nothing must
     hold for the best of them."""
-    known = {number.key: number for number in shares(run)}
-    ratios = [known.get(run.key("arms", method=name, quantity="over_sequential")) for name in STREAMS]
-    if not (arms := [ratio for ratio in ratios if ratio]):
+    known = {number.key: number for number in (*shares(run), *overlaps(run))}
+    arms = [known.get(_key(run, ("arms", name, "over_sequential"))) for name in STREAMS]
+    if not (arms := [ratio for ratio in arms if ratio]):
         return
-    best = min(arms, key=lambda ratio: ratio.value)
-    source = joined(*arms)  # which arm is the best rests on all of them
+    best, source = min(arms, key=lambda ratio: ratio.value), joined(*arms)
     yield make_text(run.key("arms", method=BEST), source, CONCURRENCY_ARMS[best.method], best.note)
     for quantity in ("over_sequential", "overlap"):
         if found := known.get(best.key.but(quantity=quantity)):
@@ -163,104 +176,130 @@ def best_streams(run: Run) -> Iterator[Number]:
             yield found.named(found.key.but(method=BEST))._replace(note=note, selector=chosen)
 
 
-def bounds(run: Run) -> Iterator[Number]:
-    """Yield what the makespan would be with all and with none of the shorter model hidden."""
-    for group, table in _makespans(run):
-        alone, source = paired(table, *ALONE), group.rows_of(run, " and ".join(ALONE))
-        for name, times, note in (
-            ("longer", alone.max(axis=1), "max(T1, T2)"),
-            ("sum", alone.sum(axis=1), "T1 + T2"),
-        ):
-            if len(alone):
-                interval = median_interval(times)
-                note = heeding(f"{note}, median over blocks", group, times)
-                yield _number(run, ("bounds", "", name), source, "ms", interval, note)
+def precondition(run: Run) -> Iterator[Number]:
+    """Yield how much of each model's time alone a kernel runs that has a block for every multiprocessor, and the lesser
+    share: kernels that leave multiprocessors idle are not the ones that the claims on streams are about."""
+    note = "time in kernels with a block for every multiprocessor / median makespan alone, median over traced runs"
+    found: dict[str, Number] = {}
+    for method in ALONE:
+        rows = run.rows[(run.rows["method"] == method) & run.rows["value"].notna()]
+        traces = rows[rows["quantity"].isin(FILLED_BY)].pivot(
+            index="block", columns="quantity", values="value"
+        )
+        alone = by_block(rows[rows["quantity"] == "makespan"])
+        if traces.shape[1] == len(FILLED_BY) and len(traces.dropna()) and len(alone):
+            times = traces.dropna().prod(axis=1) / median_interval(alone).value
+            columns = ("precondition", method.removesuffix("-alone"), "filled")
+            source = run.from_rows("n/a", _traced(method))
+            found[method] = _number(run, columns, source, "fraction", median_interval(times), note)
+    yield from found.values()
+    if len(found) == len(ALONE):
+        least = min(found.values(), key=lambda number: number.value)
+        said = f"the lesser of both models, {least.method}: {note}"
+        both = least.named(_key(run, ("precondition", "", "filled")))
+        yield both._replace(note=said, selector=_traced(*ALONE))
 
 
-def latencies(run: Run) -> Iterator[Number]:
-    """Yield percentiles of what each model's result takes; of crops beside a model the models are ``model`` and
-    ``crops``."""
-    chosen = run.rows[run.rows["quantity"].str.startswith(LATENCY) & run.rows["value"].notna()]
-    by = ["dataset", "workload", "quantity", "method"]
-    for (dataset, workload, quantity, method), rows in chosen.groupby(by, sort=False):
-        if method.endswith(AGAIN):
-            continue
-        model = quantity.removeprefix(LATENCY).replace("_", "-")
-        source = run.from_rows(dataset, f"workload={workload}, quantity={quantity}, method={method}")
-        values, note = by_block(rows), "over the iterations"
-        percentiles: dict[str, tuple[Iterable[float], str]] = {
-            "p50": (median_interval(values), heeded(note, values)),
-            "max": ((float(values.max()),), note),
-        }
-        if values.size >= ENOUGH_FOR_P99:
-            percentiles["p99"] = (resampled(values, p99), f"{note}; {drawn(values)}")
-        for name, (interval, said) in percentiles.items():
-            yield _number(run, (f"latency.{model}", method, name), source, "ms", interval, said)
+def _traced(*methods: str) -> str:
+    traces = where(workload=PAIR, method=methods, quantity=FILLED_BY, layer="device")
+    return either([traces, where(workload=PAIR, method=methods, quantity="makespan", layer="host")])
 
 
-def contexts(run: Run) -> Iterator[Number]:
-    """Yield what a process takes of the GPU for its context, without and with MPS."""
-    rows = run.rows[(run.rows["quantity"] == "process_context") & run.rows["value"].notna()]
-    for (dataset, method), chosen in rows.groupby(["dataset", "method"], sort=False):
-        interval = median_interval(by_block(chosen)).scaled(1 / _MEGABYTE)
-        source = run.from_rows(dataset, f"quantity=process_context, method={method}")
-        yield _number(run, ("context", method, ""), source, "MB", interval)
+def memory(run: Run) -> Iterator[Number]:
+    """Yield what a process takes of the GPU for its context; and what two take with MPS, as a multiple of what they
+    take without: their contexts alone, the server's own included, and all of it with the models loaded."""
+    rows = run.rows[(run.rows["layer"] == "memory") & run.rows["value"].notna()]
+    contexts = {str(name): by_block(chosen) for name, chosen in rows.groupby("method")}
+    if "process" in contexts:
+        source = run.from_rows(str(rows["dataset"].iloc[0]), "quantity=process_context, method=process")
+        middle = median_interval(contexts["process"]).scaled(1e-6)
+        yield _number(run, ("context", "process", ""), source, "MB", middle)
+    clients, alone = (contexts.get(name, np.empty(0)) for name in ("process-mps", "process"))
+    if len(clients) > 1 and len(alone) > 1:
+        selector = "layer=memory, quantity=process_context, method=process and process-mps"
+        note = f"server and two contexts with MPS / two contexts without; {RESAMPLED} processes"
+        ratio = _context_ratio(clients.to_numpy(), alone.to_numpy())
+        source = run.from_rows("n/a", selector)
+        yield _number(run, ("mps", "", "context_ratio"), source, "ratio", ratio, note)
+    if {PROCESSES, PROCESSES_MPS} <= contexts.keys():
+        ratio = float(contexts[PROCESSES_MPS].iloc[0] / contexts[PROCESSES].iloc[0])
+        note = "device memory, models loaded, with MPS / without; one reading each, so no interval"
+        source = run.from_rows("n/a", f"layer=memory, method={PROCESSES} and {PROCESSES_MPS}")
+        yield _number(run, ("mps", "", "memory_ratio"), source, "ratio", (ratio,), note)
 
 
-def delays(run: Run) -> Iterator[Number]:
-    """Yield by how much crops delay a model, and a model its crops, with the verdicts."""
-    for what in ("model", "crops"):
-        base = f"{what}-alone"
-        for group, rows in groups(run, workload=BESIDE, quantity=f"{LATENCY}{what}"):
-            table = pivot(rows)
-            floor = floor_of(table, base)
-            for method in (name for name in table if name != base and not name.endswith(AGAIN)):
-                both = paired(table, method, base)
-                if len(both) > 1:
-                    delay = both[method] - both[base]
-                    columns, note = ("crops", method, f"{what}_delay"), f"{method} - {base}"
-                    source, note = group.rows_of(run, f"{method} and {base}"), heeding(note, group, delay)
-                    yield _number(run, columns, source, "ms", median_interval(delay), note)
-                    yield from speedup(run, group, table, (method, base), floor, base)
+def _context_ratio(clients: np.ndarray, alone: np.ndarray) -> Interval:
+    """Return (server + two contexts with MPS) / (two contexts without); what the first client takes has the server in
+    it, and the interval resamples the others, NaN where there is one."""
+    first, others = clients[0], clients[1:]
+    value = float((first + others.mean()) / (2 * alone.mean()))
+    if others.size < 2:
+        return Interval(value, math.nan, math.nan, clients.size)
+    rng = np.random.default_rng(0)
+    more, without = (rng.choice(values, (RESAMPLES, values.size)).mean(axis=1) for values in (others, alone))
+    low, high = np.quantile((first + more) / (2 * without), (0.025, 0.975))
+    return Interval(value, min(value, float(low)), max(value, float(high)), clients.size)
 
 
-REPORT = StudyReport(
-    numbers=(
-        verdicts,
-        shares,
-        best_streams,
-        bounds,
-        evidence.savings,
-        latencies,
-        contexts,
-        evidence.mps_memory,
-        evidence.precondition,
-        evidence.parts,
-        evidence.graphs,
-        recommendations,
-        delays,
-        evidence.traced,
+def _absent(frame: Frame) -> str:
+    return f"Two models on one GPU. {no_times(frame) if frame.shown(STUDY) else no_run(STUDY)}"
+
+
+def _time(view: View, key: Key) -> str:
+    mark = cells.different_mark(view.get(key), view.reasons)
+    return f"{cells.time_text(view.frame, key, view.reasons)}{mark}"
+
+
+def _latency(model: str):
+    """Say the median latency of a model; alone it is the makespan."""
+    return lambda view, key: (
+        MISSING
+        if key.method in ALONE
+        else cells.number_text(view.frame, key.but(quantity=f"latency_{model}"))
+    )
+
+
+_ARM = {"workload": "arms", "n": None, "layer": ""}
+WAYS = Spec(
+    study=STUDY,
+    first="Way",
+    label=lambda view, key: CONCURRENCY_ARMS[key.method],
+    cases=lambda view: (
+        [key for key in map(partial(makespan, view), CONCURRENCY_ARMS) if view.text(key)]
+        if timed(view)
+        else []
     ),
+    columns={
+        "Makespan": _time,
+        "Ratio": cells.interval(**_ARM, quantity="over_sequential"),
+        "Hidden": cells.interval(**_ARM, quantity="overlap"),
+        "Odometry": _latency("visual_odometry"),
+        "Matching": _latency("satellite_matching"),
+        "Busy": cells.text(quantity="kernel_busy", layer="device"),
+        "Streams overlap": cells.text(quantity="kernel_overlap", layer="device"),
+        "Memory": cells.text(quantity="device_delta", layer="memory"),
+    },
+    caption="Two models on one GPU: visual odometry (SuperPoint and LightGlue) and satellite matching (DINOv2 and "
+    "EfficientLoFTR, which stands in for LiteSAM), random weights. Makespan: until both results of a frame pair are "
+    "there. Ratio: makespan / that of one after the other. Hidden: share of the shorter model, (T1 + T2 \u2212 "
+    "makespan) / min(T1, T2). Odometry, matching: median latency of each model. From traces of PyTorch's profiler, "
+    "which slows the host: share of the time in which a kernel ran, and time in which kernels of two streams ran / "
+    "kernel time of the shorter stream. Memory: what the device lacks while it runs, contexts included.",
+    absent=_absent,
+    widths=("auto", *("1fr",) * 8),
+)
+REPORT = StudyReport(
+    numbers=(floors, shares, overlaps, best_streams, precondition, memory),
     absent=absent,
     of_runs=(measured_runs,),
     compares=lambda group, other: False,
-    tables={
-        "concurrency": tables.WAYS,
-        "concurrency_proof": tables.PROOF,
-        "concurrency_rule": tables.RULE,
-        "concurrency_crops": tables.CROPS,
-    },
+    tables={"concurrency": WAYS},
     figures={
         "concurrency_makespan": Chart(
-            figures.draw_makespans,
+            draw_makespans,
             "Time until both results of a frame pair are there, with the share of the shorter model that is hidden, or "
             "lost. Lines: the longer model alone, and the sum of both.",
             footer=footer(STUDY),
-        ),
-        "concurrency_latency": Chart(
-            figures.draw_latencies,
-            "Latency of each model by way: median and late iterations. Dashed: the model alone.",
-            footer=footer(STUDY),
-        ),
+        )
     },
 )

@@ -1,55 +1,210 @@
-"""A drone's video: its frames against the time that a frame may take, and the streamed second."""
+"""A drone's video: its frames against the time that a frame may take, and how much of the uploads hides behind the
+kernels."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from octopus_study.measure.dependence import blocks_of, by_process
+from octopus_study.measure.statistics import Interval, median_interval, over_processes
 from octopus_study.names import FRAME_METHODS, SUBJECT
-from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Frame, Key, published
+from octopus_study.report.frame import Frame, Key, Number, make_number, published
+from octopus_study.report.measured import floor_of, speedup
 from octopus_study.report.missing import no_run
-from octopus_study.report.studies import drone_numbers
-from octopus_study.report.studies.drone_figure import draw
-from octopus_study.report.studies.drone_numbers import BATCH, CLIP_TIME, FRAME_TIME, STREAMS
-from octopus_study.report.studies.drone_view import (
-    LAYERS,
-    METHODS,
-    clip_seconds,
-    clips,
-    differs,
-    frames_of,
-    medians_of,
+from octopus_study.report.runs import Run
+from octopus_study.report.samples import (
+    ENOUGH_FOR_P99,
+    RESAMPLES,
+    alone,
+    by_block,
+    drawn,
+    groups,
+    heeded,
+    noted,
+    p99,
+    pivot,
+    resampled,
 )
+from octopus_study.report.selector import either, where
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Row, Spec
 from octopus_study.report.tables.writers import MISSING
-from octopus_study.report.view import View, views
+from octopus_study.report.view import View
 
-# Published: the names of the same methods, and the lengths of the clips.
-_PUBLISHED = {"octopus": "one-launch", "n-launches-published": "n-launches", "opencv": "opencv"}
-_PUBLISHED_NAMES = {"octopus": "One launch", "opencv": "OpenCV (threads not said)"}
-_SECONDS = (1, 5, 10)
+if TYPE_CHECKING:
+    import pandas as pd
 
-
-def _shown_clips(frame: Frame) -> list[str]:
-    timed = {clip for view in views(frame, "drone") for clip in clips(view)}
-    return sorted(timed | {f"clip-{seconds}s" for seconds in _SECONDS}, key=clip_seconds)
-
-
-def _mean(clip: str, first: bool) -> Cell:
-    def cell(view: View, key: Key) -> str:
-        median = view.frame[key]
-        if not median.known:
-            return view.reasons.cell(median.note) if first else MISSING
-        return view.text(frames_of(key, clip).but(quantity="mean"), MISSING)
-
-    return cell
+STUDY, BATCH = "drone", "octopus-batch"
+STREAMS = ("stream-serial", "stream-overlapped", "upload-only", "kernels-only")
+FRAME_TIME, CLIP_TIME = "frame_time", "clip_time"
+METHODS = (
+    "octopus", "octopus-graph", "n-launches", "n-launches-published", "opencv", "opencv-table", "opencv-table-threads",
+)  # fmt: skip
+LAYERS = {"host": "back to back", "paced": "at the rate of the video"}
+# A published method -> ours, and its name where it isn't ours.
+_PUBLISHED = {
+    "one-launch": ("octopus", "One launch"),
+    "n-launches": ("n-launches-published", ""),
+    "opencv": ("opencv", "OpenCV (threads not said)"),
+}
 
 
-def _tail(quantity: str) -> Cell:
-    return lambda view, key: view.text(frames_of(key).but(quantity=quantity), MISSING)
+def clip_seconds(clip: str) -> int:
+    """Return the seconds of a clip by its name; 0 for something else."""
+    match = re.fullmatch(r"clip-(\d+)s", clip)
+    return int(match[1]) if match else 0
+
+
+def facts(run: Run) -> Iterator[Number]:
+    """Yield a clip's detections under names without their number, which only claims know."""
+    rows = run.rows[(run.rows["method"] == "clip") & run.rows["value"].notna()]
+    for clip, chosen in rows.groupby("workload", sort=False):
+        values = dict(zip(chosen["quantity"], chosen["value"], strict=True))
+        key, source = (
+            run.key(f"clips.{clip}"),
+            run.from_rows(chosen["dataset"].iat[0], f"workload={clip}, method=clip"),
+        )
+        if values.get("frames") and "detections" in values:
+            count = values["detections"]
+            yield make_number(key.but(quantity="detections"), source, "count", count)
+            mean, note = count / values["frames"], "detections / frames"
+            yield make_number(key.but(quantity="detections_per_frame"), source, "count", mean, note=note)
+
+
+def _longest(run: Run) -> dict[str, str]:
+    """Return the longest clip that was timed on each layer."""
+    timed = run.rows[(run.rows["quantity"] == FRAME_TIME) & run.rows["value"].notna()]
+    longest: dict[str, str] = {}
+    for layer, clip in timed[["layer", "workload"]].drop_duplicates().itertuples(index=False):
+        longest[layer] = max(longest.get(layer, ""), clip, key=clip_seconds)
+    return longest
+
+
+def frames(run: Run) -> Iterator[Number]:
+    """Yield how the frames of the longest clip are spread: ``frames.<clip>.<layer>.<method>``. And, for claims, each
+    method's share of late frames, at the rate of the video where it was played at it, and of the budget back to back,
+    which is how the published ones were timed: ``real_time.<method>``."""
+    budgets = run.rows[run.rows["quantity"] == "frame_budget"].set_index("workload")["value"].to_dict()
+    longest, real_time = _longest(run), {}
+    for group, rows in groups(run, quantity=FRAME_TIME):
+        if group.workload == longest.get(group.layer):
+            budget = where(workload=group.workload, quantity="frame_budget")
+            for method, chosen in rows.groupby("method", sort=False):
+                values, source = by_block(chosen), group.rows_of(run, method)
+                start = run.key(f"frames.{group.workload}.{group.layer}", method=str(method))
+                for name, *rest, note in (
+                    _spread(values, budgets.get(group.workload)) if method in METHODS and values.size else ()
+                ):
+                    budgeted = name in ("budget_share", "misses", "late")
+                    rests = (
+                        source._replace(selector=either([source.selector, budget])) if budgeted else source
+                    )
+                    number = make_number(start.but(quantity=name), rests, *rest, note=note)
+                    if name == "late" or (name, group.layer) == ("budget_share", "host"):
+                        real_time[name, group.layer, method] = number
+                    if name != "late":
+                        yield number
+    for (name, layer, method), number in real_time.items():
+        if layer == "paced" or name != "late" or (name, "paced", method) not in real_time:
+            yield number.named(run.key("real_time", method=str(method), quantity=name))
+
+
+def _spread(values: pd.Series, budget: float | None) -> Iterator[tuple]:
+    """Yield name, unit, value with its interval, and note."""
+    mean, note = resampled(values, np.mean), noted("over the frames", drawn(values), alone(values))
+    yield "mean", "ms", *mean, note
+    if values.size >= ENOUGH_FOR_P99:
+        yield "p99", "ms", *resampled(values, p99), note
+    yield "max", "ms", float(values.max()), "longest frame"
+    if budget:
+        late = values > budget
+        yield "budget_share", "fraction", *mean.scaled(1 / budget), f"mean / budget; {note}"
+        yield "misses", "count", float(late.sum()), f"of {len(values)} frames"
+        yield "late", "fraction", *resampled(late.astype(float), np.mean), f"late frames / frames; {note}"
+
+
+def length(run: Run) -> Iterator[Number]:
+    """Yield the mean frame of the longest clip over that of the shortest; clips share no frames, so each is resampled
+    on its own."""
+    found = {
+        clip_seconds(group.workload): (group.dataset, by_block(rows))
+        for group, rows in groups(run, quantity=FRAME_TIME, layer="host", method=SUBJECT)
+        if clip_seconds(group.workload) and rows["value"].notna().any()
+    }
+    if len(found) > 1:
+        (_, short), (dataset, long) = found[min(found)], found[max(found)]
+        clips = [f"clip-{seconds}s" for seconds in (max(found), min(found))]
+        chosen = where(workload=clips, quantity=FRAME_TIME, layer="host", method=SUBJECT)
+        note = "mean frame of the longest clip / of the shortest, over the frames"
+        note = noted(note, drawn(long), alone(long))
+        key, source = run.key("length", method=SUBJECT), run.from_rows(dataset, chosen)
+        yield make_number(key, source, "ratio", *_ratio_of_means(long, short), note=note)
+
+
+def _ratio_of_means(long: pd.Series, short: pd.Series) -> Interval:
+    count = min(len(long), len(short))
+    means = [[part.mean() for part in by_process(one.to_numpy(), blocks_of(one))] for one in (long, short)]
+    if len(means[0]) == len(means[1]) > 1:
+        return over_processes(np.divide(*means), count)
+    rng = np.random.default_rng(0)
+    top, bottom = (
+        values[rng.integers(0, len(values), (RESAMPLES, len(values)))].mean(axis=1)
+        for values in (long.to_numpy(), short.to_numpy())
+    )
+    low, high = np.quantile(top / bottom, (0.025, 0.975))
+    return Interval(float(long.mean() / short.mean()), float(low), float(high), count)
+
+
+def second(run: Run) -> Iterator[Number]:
+    """Yield of a second of video the speed-up of one batch over frame by frame, which part of what could be hidden of
+    the uploads was hidden, and how far the streamed loop is from the longer of its parts."""
+    for group, rows in groups(run, quantity=CLIP_TIME):
+        table = pivot(rows)
+        if group.layer == "host":
+            yield from speedup(run, group, table, (BATCH, SUBJECT), floor_of(table))
+        whole = table[table.notna().all(axis=1)]
+        if group.layer == "pipelined" and set(STREAMS) <= set(table) and len(whole):
+            serial, overlapped, upload, kernels = (whole[name] for name in STREAMS)
+            shorter, longer = np.minimum(upload, kernels), np.maximum(upload, kernels)
+            for name, unit, values, note in (
+                (
+                    "fraction",
+                    "fraction",
+                    (serial - overlapped) / shorter,
+                    "(serial - overlapped) / shorter part",
+                ),
+                ("over_ideal", "ratio", overlapped / longer, "overlapped / longer part"),
+            ):
+                said = heeded(f"{note}, median over blocks", values)
+                key = run.key("overlap", quantity=name)
+                yield make_number(key, group.rows_of(run), unit, *median_interval(values), note=said)
+
+
+def clips(view: View, layer: str = "host") -> list[str]:
+    """Return the clips that a machine timed on a layer, the longest last."""
+    timed = {number.workload for number in view.select(quantity=FRAME_TIME, layer=layer) if number.known}
+    return sorted(timed, key=clip_seconds)
+
+
+def _sections(view: View) -> Iterator[Key | str]:
+    for layer, words in LAYERS.items():
+        if timed := clips(view, layer):
+            yield f"{view.title}: {words}, {clip_seconds(timed[-1])} s of video"
+            numbers = view.select(workload=timed[-1], quantity=FRAME_TIME, layer=layer)
+            medians = {number.method: number for number in numbers if number.known or layer == "host"}
+            yield from (medians[name].key for name in METHODS if name in medians)
+
+
+def _of_frames(quantity: str) -> Cell:
+    return lambda view, key: view.text(
+        view.key(f"frames.{key.workload}.{key.layer}", method=key.method, quantity=quantity), MISSING
+    )
 
 
 def _over(view: View, key: Key) -> str:
@@ -62,124 +217,45 @@ def _over(view: View, key: Key) -> str:
     return cells.number_text(view.frame, own.speedup(key.method))
 
 
-_TAIL = {
-    "Median": "p50",
-    "99 %": "p99",
-    "Longest": "max",
-    "Of budget": "budget_share",
-    "Late": "misses",
-    "Clip": "sum",
-}
-
-
-def _columns(frame: Frame) -> list[tuple[str, Cell]]:
-    means = [
-        (f"Mean, {clip_seconds(clip)} s", _mean(clip, place == 0))
-        for place, clip in enumerate(_shown_clips(frame))
-    ]
-    return [*means, *((head, _tail(name)) for head, name in _TAIL.items()), ("Octopus over it", _over)]
-
-
-def _sections(view: View) -> Iterator[Key | str]:
-    for layer, words in LAYERS.items():
-        if timed := clips(view, layer):
-            yield f"{view.title}: {words.lower()}"
-            medians = medians_of(view, timed[-1], layer)
-            yield from (
-                n.key for name in METHODS if (n := medians.get(name)) and (n.known or layer == "host")
-            )
-
-
 def _published(frame: Frame) -> Iterator[Row]:
     yield "Jetson Orin Nano, as published"
-    for method, name in _PUBLISHED.items():
-        means = dict.fromkeys(_shown_clips(frame), MISSING)
-        for seconds in _SECONDS:
-            quantity = "frame_time" if seconds == max(_SECONDS) else f"frame_time_{seconds}s"
-            means[f"clip-{seconds}s"] = frame.text(published("drone_video", name, quantity), MISSING)
-        share, whole = (
-            frame.text(published("drone_video", name, q), MISSING) for q in ("budget_share", "time_10s")
+    for name, (method, label) in _PUBLISHED.items():
+        mean, share = (
+            frame.text(published("drone_video", name, one)) for one in ("frame_time", "budget_share")
         )
-        gain = frame.text(published("derived", "drone_video", f"speedup_over_{name}"), MISSING)
-        label = _PUBLISHED_NAMES.get(method, FRAME_METHODS[method])
-        yield [label, *means.values(), *(MISSING,) * 3, share, MISSING, whole, gain]
-
-
-def _caption(frame: Frame) -> str:
-    """Return the caption: crops of each frame of a clip, late frames, and frames at the rate of the video."""
-    budget = frame.text(published("drone_video", "scene", "frame_budget"))
-    return (
-        "Crops of each frame, from the frame on the host to the crops: mean frame of each clip, and of the longest one "
-        f"median, 99th percentile, longest frame, share of the {budget} that a frame may take, late frames, all frames "
-        "together, and the speed-up of Octopus (median of the frames' ratios) with the verdict where it isn't faster. "
-        "OpenCV leaves its crops on the host, and uses the threads that its rows name. At the rate of the video each "
-        "method has a pass of its own, and the device idles between frames."
-    )
-
-
-def _name(view: View, key: Key) -> str:
-    return f"{FRAME_METHODS[key.method]}{differs(view, key)}"
+        yield [label or FRAME_METHODS[method], MISSING, mean, MISSING, MISSING, share, MISSING, MISSING]
 
 
 FRAMES = Spec(
-    study="drone",
+    study=STUDY,
     first="Method",
-    label=_name,
+    label=lambda view, key: (
+        f"{FRAME_METHODS[key.method]}{cells.different_mark(view.frame[key], view.reasons)}"
+    ),
     cases=_sections,
-    columns=_columns,
+    columns={
+        "Median": cells.time(),
+        "Mean": _of_frames("mean"),
+        "99 %": _of_frames("p99"),
+        "Longest": _of_frames("max"),
+        "Of budget": _of_frames("budget_share"),
+        "Late": _of_frames("misses"),
+        "Octopus over it": _over,
+    },
     title=lambda view: "",
     before=_published,
-    caption=_caption,
-    absent=no_run("drone"),
-    widths=("2.3fr", *("1fr",) * 10),
-)
-STREAM = Spec(
-    study="drone",
-    first="Machine",
-    label=lambda view, key: view.name,
-    cases=lambda view: [
-        n.key for n in view.select(workload="second", method=SUBJECT, quantity=CLIP_TIME) if clips(view)
-    ],
-    columns={
-        "Frame by frame": cells.time(),
-        "One batch": cells.time(method=BATCH),
-        "Gain": cells.versus(SUBJECT, method=BATCH),
-        "One after the other": cells.time(method=STREAMS[0], layer="pipelined"),
-        "Side by side": cells.time(method=STREAMS[1], layer="pipelined"),
-        "Uploads alone": cells.time(method=STREAMS[2], layer="pipelined"),
-        "Kernels alone": cells.time(method=STREAMS[3], layer="pipelined"),
-        "Hidden": cells.interval(workload="overlap", n=None, method="", quantity="fraction", layer=""),
-        "Of the longer": lambda view, key: cells.number_text(
-            view.frame, view.key("overlap", quantity="over_ideal")
-        ),
-    },
-    title=lambda view: "",
-    caption="One second of video. Octopus frame by frame, and all frames in one launch, with the speed-up of the "
-    "latter. Then frames that come from the host: uploads and kernels one after the other, side by side, and each "
-    "alone. Hidden: (one after the other - side by side) / the shorter part; last: side by side / the longer part. "
-    "Frame by frame brings each frame to the place of the one before, which the check of inputs counts as a change. "
-    f"Medians, {cells.WIDE_NOTE}.",
-    absent=f"Streamed frames. {no_run('drone')}",
-    widths=("1.5fr", *("1fr",) * 9),
+    caption=lambda frame: (
+        "Crops of each frame, from the frame on the host to the crops, over the frames of the longest clip; share of "
+        f"the {frame.text(published('drone_video', 'scene', 'frame_budget'))} that a frame may take, late frames, and "
+        "the speed-up of Octopus (median of the frames' ratios) with the verdict where it isn't faster. OpenCV leaves "
+        "its crops on the host, and uses the threads that its rows name. At the rate of the video each method has a "
+        "pass of its own, and the device idles between frames."
+    ),
+    absent=no_run(STUDY),
+    widths=("2.3fr", *("1fr",) * 7),
 )
 REPORT = StudyReport(
-    numbers=(
-        drone_numbers.facts,
-        drone_numbers.frames,
-        drone_numbers.real_time,
-        drone_numbers.length,
-        drone_numbers.opencv,
-        drone_numbers.batch,
-        drone_numbers.overlap,
-    ),
-    of_published=(drone_numbers.published_ratios,),
-    series=(drone_numbers.frame_series,),
+    numbers=(facts, frames, length, second),
     compares=lambda group, other: group.quantity == FRAME_TIME,
-    tables={"drone": FRAMES, "drone_stream": STREAM},
-    figures={
-        "drone_frames": Chart(
-            draw,
-            "Time of each frame of the longest clip, from the frame on the host to its crops.",
-        )
-    },
+    tables={"drone": FRAMES},
 )

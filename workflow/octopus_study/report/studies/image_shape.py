@@ -1,61 +1,75 @@
-"""Shapes of images: how memory grows with the width, where images are split, the jump between the published widths,
-and which patches cover an image soonest."""
+"""Shapes of images: how memory grows with the width, why it jumps between the published widths, and which patches cover
+an image soonest.
+
+Why memory jumps is told by rule. ``four quadrants``: images are split exactly at the widths that are no multiple of 8,
+running the split one whole raises the peak, splitting the whole one lowers it, and cuDNN's benchmark mode on or off
+changes the peak by less than that. ``cuDNN heuristics``: benchmark mode changes the peak by more than splitting does,
+and neither running whole raises nor splitting lowers it. ``undecided``: anything else.
+"""
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from octopus_study.measure.line import slope
-from octopus_study.measure.statistics import Interval, ratio_interval
-from octopus_study.names import AGAIN
+from octopus_study.measure.statistics import EQUAL_WITHIN, Interval, ratio_interval
+from octopus_study.names import AGAIN, DENOISERS, SHAPE_WAYS
 from octopus_study.names import AS_PUBLISHED as PUBLISHED
 from octopus_study.names import DRUNET_MULTIPLE as MULTIPLE
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Key, Number, Source, make_number, make_text
+from octopus_study.report.frame import Frame, Key, Number, Source, make_number, make_text
 from octopus_study.report.measured import floor_of
-from octopus_study.report.missing import first_reason, footer, make_absent, measured_runs
+from octopus_study.report.missing import first_reason, footer, make_absent, measured_runs, no_run
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import groups, paired, pivot
-from octopus_study.report.selector import ALL_ROWS
-from octopus_study.report.studies import image_shape_figures as figures
-from octopus_study.report.studies import image_shape_tables as tables
-from octopus_study.report.studies import image_shape_view as shape
-from octopus_study.report.studies.image_shape_cause import WITHOUT, causes, interventions
+from octopus_study.report.selector import ALL_ROWS, either
+from octopus_study.report.studies import image_shape_figure as shape
+from octopus_study.report.studies.image_shape_figure import (
+    JUMP,
+    MODEL,
+    PEAK,
+    SPLITS,
+    STUDY,
+    WORKLOAD,
+    Patch,
+    patches,
+)
 from octopus_study.report.study import StudyReport
+from octopus_study.report.tables import cells
+from octopus_study.report.tables.cells import Cell
+from octopus_study.report.tables.spec import Spec
+from octopus_study.report.tables.writers import MISSING
+from octopus_study.report.view import View, views
 
 if TYPE_CHECKING:
     import pandas as pd
 
-BEST = shape.Patch(128, 16)  # published as the best
-_STEP = re.compile(r"(\w+)-step(\d+)")
+BEST = Patch(128, 16)  # published as the best
+CUDNN, WITHOUT = ("cudnn-benchmark", "cudnn-no-benchmark"), "no-cudnn"
+QUADRANTS, HEURISTICS, UNDECIDED = "four quadrants", "cuDNN heuristics", "undecided"
+_LEAST = math.log1p(EQUAL_WITHIN)  # what a split changes at least, so that nothing is divided by nothing
 _LEAST_WIDTHS = 3  # a line through two points says nothing
 # What claims need, whether it could be measured or not: workload, method, quantity -> unit.
 CLAIMED = {
-    **{(f"linearity.{model}.step64", "all", "r2"): "fraction" for model in ("drunet", "unet", "dncnn")},
-    **{("peak", shape.MODEL, f"w{width}"): "GB" for width in shape.JUMP},
-    ("jump", shape.MODEL, ""): "ratio",
-    ("cause", shape.MODEL, "cudnn_over_split"): "ratio",
-    ("cause", shape.MODEL, "padded"): "ratio",
-    **{(f"patches.{shape.MODEL}", f"side{side}", "gain"): "ratio" for side in (128, 256, 512)},
-    **{(f"patches.{shape.MODEL}", f"side{side}", "last_doubling"): "ratio" for side in (256, 512)},
-    (f"patches.{shape.MODEL}", "", "least_gain"): "ratio",
-    (f"patches.{shape.MODEL}", "", "published_best"): "ratio",
-    **{(f"patches.{model}", "", "memory_batch"): "ratio" for model in ("drunet", "unet", "dncnn")},
-    ("first_forward", shape.MODEL, "searched"): "GB",
+    **{(f"linearity.{model}.step64", "all", "r2"): "fraction" for model in DENOISERS},
+    **{("peak", MODEL, f"w{width}"): "GB" for width in JUMP},
+    **dict.fromkeys(
+        (("jump", MODEL, ""), ("cause", MODEL, "cudnn_over_split"), ("cause", MODEL, "padded")), "ratio"
+    ),
+    **{(f"patches.{MODEL}", f"side{side}", "gain"): "ratio" for side in (128, 256, 512)},
+    **{(f"patches.{MODEL}", f"side{side}", "last_doubling"): "ratio" for side in (256, 512)},
+    **{(f"patches.{MODEL}", "", name): "ratio" for name in ("least_gain", "published_best")},
+    **{(f"patches.{model}", "", "memory_batch"): "ratio" for model in DENOISERS},
 }
-# What older rows of a GPU lack.
-NOT_YET = {"memory_batch": "not measured yet: these rows are older than the memory of a batch"}
 
 
 def absent(run: Run) -> Iterator[Number]:
     """Yield what claims ask for with the reason why a run lacks it."""
     for (workload, method, quantity), unit in CLAIMED.items():
-        why = first_reason(run.rows, NOT_YET.get(quantity, "no row of this run has it"))
+        why = first_reason(run.rows, "no row of this run has it")
         key = run.key(workload, method=method, quantity=quantity)
         yield make_absent(key, run.from_rows("n/a", ALL_ROWS), unit, why)
 
@@ -72,89 +86,125 @@ class Step(NamedTuple):
 
 def _steps(run: Run) -> Iterator[Step]:
     for workload, rows in run.rows.groupby("workload", sort=False):
-        if match := _STEP.fullmatch(str(workload)):
+        model, _, step = str(workload).partition("-step")
+        if step:
             source = run.from_rows(rows["dataset"].iloc[0], f"workload={workload}, method={PUBLISHED}")
-            values = (by_width(rows, quantity) for quantity in (shape.PEAK, shape.SPLITS))
-            yield Step(match[1], f"step{match[2]}", source, *values)
+            yield Step(model, f"step{step}", source, *(_by_width(rows, name) for name in (PEAK, SPLITS)))
 
 
-def by_width(rows: pd.DataFrame, quantity: str, method: str = PUBLISHED) -> dict[int, float]:
-    """Return the median of a quantity by width."""
+def _by_width(rows: pd.DataFrame, quantity: str, method: str = PUBLISHED) -> dict[int, float]:
     chosen = rows[(rows["quantity"] == quantity) & (rows["method"] == method) & rows["value"].notna()]
     return {int(n): float(value) for n, value in chosen.groupby("n")["value"].median().items()}
 
 
-def splits(run: Run) -> Iterator[Number]:
-    """Yield in words at how many widths of each kind the image was split."""
+def widths(run: Run) -> Iterator[Number]:
+    """Yield at how many widths the image was split, how well a line through the peaks explains them (of all widths, and
+    of each kind where there are both), DRUNet's peaks at the published widths, and by how much it grows between them,
+    as published and where nothing of cuDNN can be the cause."""
     for step in _steps(run):
-        odd = [count > 0 for width, count in step.splits.items() if width % MULTIPLE]
-        even = [count > 0 for width, count in step.splits.items() if not width % MULTIPLE]
-        parts = []
-        if odd:
-            parts.append(f"{sum(odd)} of {len(odd)} widths that are no multiple of {MULTIPLE}")
-        if even:
-            parts.append(f"{sum(even)} of {len(even)} {'that are' if odd else 'widths'}")
-        if parts:
-            key = run.key("splits", method=step.model, quantity=step.name)
-            yield make_text(key, step.source, " and ".join(parts), f"{shape.SPLITS} > 0 by width")
-
-
-def lines(run: Run) -> Iterator[Number]:
-    """Yield how well a line through the peaks explains them: of all widths, and of each kind where there are both."""
-    for step in _steps(run):
-        for subset in shape.SUBSETS:
+        yield from _splits(run, step)
+        for subset in ("all", "whole", "split"):
             peaks = {
                 width: value
                 for width, value in step.peaks.items()
                 if subset == "all" or (step.splits.get(width, 0) > 0) == (subset == "split")
             }
             if len(peaks) >= _LEAST_WIDTHS and (subset == "all" or len(peaks) < len(step.peaks)):
-                key = run.key(f"linearity.{step.model}.{step.name}", method=subset)
-                yield from _line(key, step.source, peaks)
-
-
-def _line(key: Key, source: Source, peaks: dict[int, float]) -> Iterator[Number]:
-    line = slope(list(peaks), list(peaks.values()))
-    note = f"line of Theil and Sen through {len(peaks)} widths"
-    yield make_number(key.but(quantity="r2"), source, "fraction", line.r2, note=note)
-    share = round(line.residual / float(np.median(list(peaks.values()))), 6)  # beyond, it is floating point's
-    words = f"{note}: root mean square residual / median peak"
-    yield make_number(key.but(quantity="residual"), source, "fraction", share, note=words)
-    yield make_number(key.but(quantity="per_column"), source, "bytes", line.value, note="slope of the line")
-
-
-def jumps(run: Run) -> Iterator[Number]:
-    """Yield DRUNet's peaks at the published widths and by how much it grows between them, as published and where
-    nothing of cuDNN can be the cause."""
-    for step in _steps(run):
-        if step.model == shape.MODEL:
-            for width in set(shape.JUMP) & set(step.peaks):
-                key, value = (
-                    run.key("peak", method=shape.MODEL, quantity=f"w{width}"),
-                    step.peaks[width] / shape.GIGABYTE,
+                key = run.key(f"linearity.{step.model}.{step.name}", method=subset, quantity="r2")
+                r2, note = (
+                    slope(list(peaks), list(peaks.values())).r2,
+                    f"line of Theil and Sen through {len(peaks)} widths",
                 )
-                yield make_number(key, step.source, "GB", value, note=f"{shape.PEAK} at this width")
-            yield from _jump(run.key("jump", method=shape.MODEL), step.source, step.peaks)
-    workload = f"{shape.MODEL}{shape.INTERVENTIONS}"
-    rows = run.rows[run.rows["workload"] == workload]
+                yield make_number(key, step.source, "fraction", r2, note=note)
+        if step.model == MODEL:
+            for width in set(JUMP) & set(step.peaks):
+                key, value = run.key("peak", method=MODEL, quantity=f"w{width}"), step.peaks[width] / 1e9
+                yield make_number(key, step.source, "GB", value, note=f"{PEAK} at this width")
+            yield from _jump(run.key("jump", method=MODEL), step.source, step.peaks)
+    rows = run.rows[run.rows["workload"] == WORKLOAD]
     if len(rows):
-        source = run.from_rows(rows["dataset"].iloc[0], f"workload={workload}, method={WITHOUT}")
-        yield from _jump(
-            run.key("jump_without_cudnn", method=shape.MODEL), source, by_width(rows, shape.PEAK, WITHOUT)
-        )
+        source = run.from_rows(rows["dataset"].iloc[0], f"workload={WORKLOAD}, method={WITHOUT}")
+        yield from _jump(run.key("jump_without_cudnn", method=MODEL), source, _by_width(rows, PEAK, WITHOUT))
+
+
+def _splits(run: Run, step: Step) -> Iterator[Number]:
+    """Yield in words at how many widths of each kind the image was split."""
+    odd = [count > 0 for width, count in step.splits.items() if width % MULTIPLE]
+    even = [count > 0 for width, count in step.splits.items() if not width % MULTIPLE]
+    if odd:
+        text = f"{sum(odd)} of {len(odd)} widths that are no multiple of {MULTIPLE}"
+        text += f" and {sum(even)} of {len(even)} that are"
+        key = run.key("splits", method=step.model, quantity=step.name)
+        yield make_text(key, step.source, text, f"{SPLITS} > 0 by width")
 
 
 def _jump(key: Key, source: Source, peaks: dict[int, float]) -> Iterator[Number]:
-    if set(shape.JUMP) <= set(peaks):
-        jump, note = (
-            peaks[shape.JUMP[1]] / peaks[shape.JUMP[0]],
-            f"{shape.PEAK} at {shape.JUMP[1]} / at {shape.JUMP[0]}",
-        )
-        yield make_number(key, source, "ratio", jump, note=note)
+    if set(JUMP) <= set(peaks):
+        note = f"{PEAK} at {JUMP[1]} / at {JUMP[0]}"
+        yield make_number(key, source, "ratio", peaks[JUMP[1]] / peaks[JUMP[0]], note=note)
 
 
-def patches(run: Run) -> Iterator[Number]:
-    """Yield gains of batches, side by side, the noise floor, and the best of all patches."""
+def causes(run: Run) -> Iterator[Number]:
+    """Yield the peak of the split image run whole, that of the whole one split, both over those as published, the
+    change by cuDNN's benchmark mode over that by the split, and the verdict."""
+    peaks: dict[tuple[str, int], float] = {}
+    for group, rows in groups(run, workload=WORKLOAD, quantity=PEAK, layer="memory"):
+        medians = rows.dropna(subset="value").groupby("method")["value"].median()
+        if base := medians.get(PUBLISHED):
+            peaks |= {(way, int(group.n)): float(medians[way] / base) for way in SHAPE_WAYS if way in medians}
+    padded = next(
+        (value for (way, n), value in peaks.items() if way == "padded-whole" and n % MULTIPLE), None
+    )
+    forced = next(
+        (value for (way, n), value in peaks.items() if way == "forced-split" and not n % MULTIPLE), None
+    )
+    split = [abs(math.log(ratio)) for ratio in (padded, forced) if ratio]
+    cudnn = [abs(math.log(ratio)) for (way, _), ratio in peaks.items() if way in CUDNN]
+    over = max(cudnn) / max(*split, _LEAST) if cudnn and split else None
+    moved = "greatest |log ratio| of the peak with benchmark on or off / with the split on or off"
+    selector, source = f"workload={WORKLOAD}, quantity={PEAK}, layer=memory", None
+    for name, value in (("padded", padded), ("forced", forced), ("cudnn_over_split", over)):
+        if value is not None:
+            dataset = run.rows.loc[run.rows["workload"] == WORKLOAD, "dataset"].iloc[0]
+            source = run.from_rows(dataset, selector)
+            note = moved if name == "cudnn_over_split" else f"peak / peak {PUBLISHED}"
+            yield make_number(
+                run.key("cause", method=MODEL, quantity=name), source, "ratio", value, note=note
+            )
+    if source and padded and forced and over is not None:
+        text = verdict(_splits_as_expected(run), padded, forced, over)
+        chosen = either([selector, f"workload={MODEL}-step*, quantity={SPLITS}"])
+        key = run.key("cause", method=MODEL, quantity="verdict")
+        yield make_text(key, source._replace(selector=chosen), text, "by rule")
+
+
+def verdict(as_expected: bool, padded: float, forced: float, over: float) -> str:
+    """Return what memory follows, by rule.
+
+    Parameters
+    ----------
+    as_expected : bool
+        Whether images were split exactly where a side is no multiple of 8.
+    padded, forced : float
+        Peak of the split image run whole, and of the whole image split, over the peak as published.
+    over : float
+        Change of the peak by cuDNN's benchmark mode over that by the split, as logarithms of ratios.
+    """
+    raises, lowers = padded > 1 + EQUAL_WITHIN, forced < 1 / (1 + EQUAL_WITHIN)
+    if as_expected and raises and lowers and over < 1:
+        return QUADRANTS
+    return HEURISTICS if over > 1 and not raises and not lowers else UNDECIDED
+
+
+def _splits_as_expected(run: Run) -> bool:
+    """Say whether the model was split exactly at the widths that are no multiple of 8, in every step."""
+    counts = [item for step in _steps(run) if step.model == MODEL for item in step.splits.items()]
+    return bool(counts) and all((count > 0) == (width % MULTIPLE != 0) for width, count in counts)
+
+
+def covers(run: Run) -> Iterator[Number]:
+    """Yield gains of batches, side by side, the noise floor, and the best of all patches; and the least growth of the
+    memory from one batch to the next."""
     for group, rows in groups(run, quantity="cover"):
         table, source = pivot(rows), group.rows_of(run)
         key = run.key(f"patches.{group.workload.rpartition('-')[0]}")
@@ -163,109 +213,148 @@ def patches(run: Run) -> Iterator[Number]:
             if floor == floor:
                 note = f"against {again}"
                 yield make_number(key.but(quantity="noise_floor"), source, "fraction", floor, note=note)
-        timed = [patch for name in table if (patch := shape.Patch.of(str(name)))]
+        timed = [patch for name in table if (patch := Patch.of(str(name)))]
         ranked = sorted(timed, key=lambda patch: table[patch.method].median())
         if ranked:
             note = "least median time to cover the image"
             yield make_text(key.but(quantity="best"), source, ranked[0].text, note)
-        for method, quantity, ratio, note in (*_gains(table, timed), *_best(table, ranked)):
-            where = key.but(method=method, quantity=quantity)
-            yield make_number(where, source, "ratio", *ratio, note=note)
-
-
-def batch_memory(run: Run) -> Iterator[Number]:
-    """Yield by how much the memory of a batch grows: from the smallest to the largest, by side, and the least growth
-    from one batch to the next."""
+        for method, quantity, ratio, note in _gains(table, ranked):
+            yield make_number(key.but(method=method, quantity=quantity), source, "ratio", *ratio, note=note)
     for group, rows in groups(run, quantity="batch_peak", layer="memory"):
-        peaks = {
-            patch: float(value)
-            for name, value in rows.dropna(subset="value").groupby("method")["value"].median().items()
-            if (patch := shape.Patch.of(str(name)))
-        }
-        key, source = run.key(f"patches.{group.workload.rpartition('-')[0]}"), group.rows_of(run)
-        steps = []
-        for side in sorted({patch.side for patch in peaks}):
-            batches = sorted(patch.batch for patch in peaks if patch.side == side)
-            values = [peaks[shape.Patch(side, batch)] for batch in batches]
-            steps += [after / before for before, after in pairwise(values)]
-            if len(values) > 1:
-                where, note = (
-                    key.but(method=f"side{side}", quantity="memory_batch"),
-                    "largest batch / smallest",
-                )
-                yield make_number(where, source, "ratio", values[-1] / values[0], note=note)
-        if steps:
+        medians = rows.dropna(subset="value").groupby("method")["value"].median()
+        peaks = {patch: float(value) for name, value in medians.items() if (patch := Patch.of(str(name)))}
+        if steps := [peaks[large] / peaks[small] for small, large in _doublings(peaks)]:
+            key = run.key(f"patches.{group.workload.rpartition('-')[0]}", quantity="memory_batch")
             note = "least of a batch / the next smaller one, over all sides"
-            yield make_number(key.but(quantity="memory_batch"), source, "ratio", min(steps), note=note)
+            yield make_number(key, group.rows_of(run), "ratio", min(steps), note=note)
 
 
-Gain = tuple[str, str, Interval, str]
+def _doublings(known) -> list[tuple[Patch, Patch]]:
+    """Return each batch with the next larger one of the same side."""
+    return [(small, large) for small, large in pairwise(sorted(known)) if small.side == large.side]
 
 
-def _gains(table: pd.DataFrame, timed: list[shape.Patch]) -> Iterator[Gain]:
+def _gains(table: pd.DataFrame, ranked: list[Patch]) -> Iterator[tuple[str, str, Interval, str]]:
     """Yield what larger batches gain: method, quantity, ratio of times and note."""
-    steps: list[tuple[Interval, shape.Patch]] = []
-    for side in sorted({patch.side for patch in timed}):
-        batches = sorted(patch.batch for patch in timed if patch.side == side)
-        if len(batches) < 2:
-            continue
-        pairs = {"gain": (batches[0], batches[-1])}
-        pairs |= {"first_doubling": tuple(batches[:2]), "last_doubling": tuple(batches[-2:])}
-        for name, (small, large) in pairs.items():
-            if ratio := _ratio(table, shape.Patch(side, small), shape.Patch(side, large)):
-                yield f"side{side}", name, ratio, f"time of batch {small} / of batch {large}"
-        for small, large in pairwise(batches):
-            if ratio := _ratio(table, shape.Patch(side, small), shape.Patch(side, large)):
-                steps.append((ratio, shape.Patch(side, large)))
+
+    def ratio(top: Patch, bottom: Patch) -> Interval | None:
+        both = paired(table, top.method, bottom.method)
+        return ratio_interval(both[top.method], both[bottom.method]) if len(both) else None
+
+    for side in sorted({patch.side for patch in ranked}):
+        of_side = sorted(patch for patch in ranked if patch.side == side)
+        pairs = {"gain": (of_side[0], of_side[-1]), "last_doubling": tuple(of_side[-2:])}
+        for name, (small, large) in pairs.items() if len(of_side) > 1 else ():
+            if found := ratio(small, large):
+                yield f"side{side}", name, found, f"time of batch {small.batch} / of batch {large.batch}"
+    steps = [(found, large) for small, large in _doublings(ranked) if (found := ratio(small, large))]
     if steps:
         least, patch = min(steps, key=lambda step: step[0].value)
         yield "", "least_gain", least, f"least time with the next smaller batch / time: {patch.text}"
-
-
-def _best(table: pd.DataFrame, ranked: list[shape.Patch]) -> Iterator[Gain]:
-    """Yield what the published best takes against the fastest other."""
     other = next((patch for patch in ranked if patch != BEST), None)
-    if BEST in ranked and other and (ratio := _ratio(table, BEST, other)):
-        yield "", "published_best", ratio, f"time of {BEST.text} / of {other.text}, the fastest other"
+    if BEST in ranked and other and (found := ratio(BEST, other)):
+        yield "", "published_best", found, f"time of {BEST.text} / of {other.text}, the fastest other"
 
 
-def _ratio(table: pd.DataFrame, top: shape.Patch, bottom: shape.Patch) -> Interval | None:
-    both = paired(table, top.method, bottom.method)
-    return ratio_interval(both[top.method], both[bottom.method]) if len(both) else None
+def _absent(frame: Frame) -> str:
+    why = shape.no_memory(frame) if frame.shown(STUDY) else no_run(STUDY)
+    return f"Memory of image models by the width of the image. {why}"
 
 
-def power_capped(run: Run) -> Iterator[Number]:
-    """Yield how many blocks were at the power limit, which the study keeps: large convolutions reach it by
-    themselves."""
-    rows = run.rows[(run.rows["quantity"] == "power_capped") & run.rows["value"].notna()]
-    for (dataset, what), chosen in rows.groupby(["dataset", "method"], sort=False):
-        key = run.key("power_capped", quantity=what)
-        source = run.from_rows(dataset, f"quantity=power_capped, method={what}")
-        note = f"mean share of blocks over {len(chosen)} comparisons, their warm-up as one"
-        yield make_number(key, source, "fraction", float(chosen["value"].mean()), note=note)
+def _ways(view: View) -> Iterator[Key | str]:
+    found = view.text(view.key("cause", method=MODEL, quantity="verdict"), "no verdict")
+    for key in shape.widths(view, WORKLOAD):
+        yield f"{view.title}: {DENOISERS[MODEL]}, width {key.n}; verdict: {found}"
+        yield from (key.but(method=way) for way in SHAPE_WAYS)
 
 
+CAUSE = Spec(
+    study=STUDY,
+    first="Way",
+    label=lambda view, key: f"{SHAPE_WAYS[key.method]}{cells.different_mark(view.get(key), view.reasons)}",
+    cases=_ways,
+    columns={
+        "Splits": cells.text(quantity=SPLITS, layer="deterministic"),
+        "Allocated": cells.fact(quantity=PEAK, layer="memory"),
+        "Allocated, first": cells.text(quantity="first_allocated_peak", layer="memory"),
+        "Reserved": cells.text(quantity="reserved_peak", layer="memory"),
+        "Device": cells.text(quantity="device_delta", layer="memory"),
+        "Forward": cells.text(quantity="forward", layer="device"),
+    },
+    title=lambda view: "",
+    caption="What changes DRUNet's memory. Peaks of a forward, weights and image included: held by tensors (allocated; "
+    "of the first forward apart) and by PyTorch's allocator (reserved); and what the forward takes of the device's "
+    "free memory, where the weights lie already (device). The verdict is by rule: four quadrants, if images are split "
+    f"exactly at widths that are no multiple of {MULTIPLE}, running one whole raises the peak, splitting one lowers "
+    "it, and cuDNN's benchmark mode changes it by less; cuDNN heuristics in the opposite case; else undecided.",
+    absent=_absent,
+    widths=("1.6fr", *("1fr",) * 6),
+)
+
+
+def _sides(view: View) -> Iterator[Key]:
+    for model in DENOISERS:
+        for side in sorted({patch.side for patch in patches(view, model)}):
+            yield view.key(f"patches.{model}", method=f"side{side}")
+
+
+def _side(key: Key) -> tuple[str, int]:
+    return key.workload.removeprefix("patches."), int(key.method.removeprefix("side"))
+
+
+def _time(batch: int) -> Cell:
+    def text(view: View, key: Key) -> str:
+        model, side = _side(key)
+        number = patches(view, model).get(Patch(side, batch))
+        return number.text if number else MISSING
+
+    return text
+
+
+def _of_model(quantity: str) -> Cell:
+    """Say what a model has once, beside its smallest side."""
+
+    def text(view: View, key: Key) -> str:
+        first = next(one for one in _sides(view) if one.workload == key.workload)
+        return view.text(key.but(method="", quantity=quantity), MISSING) if key == first else ""
+
+    return text
+
+
+def _columns(frame: Frame) -> list[tuple[str, Cell]]:
+    timed = [patches(view, model) for view in views(frame, STUDY) for model in DENOISERS]
+    batches = sorted({patch.batch for patches in timed for patch in patches})
+    return [
+        *((f"Batch {batch}", _time(batch)) for batch in batches),
+        ("Gain", cells.interval(quantity="gain")),
+        ("Last doubling", cells.interval(quantity="last_doubling")),
+        ("Floor", _of_model("noise_floor")),
+        ("Best", _of_model("best")),
+    ]
+
+
+PATCHES = Spec(
+    study=STUDY,
+    first="Model, side",
+    label=lambda view, key: f"{DENOISERS[_side(key)[0]]}, {_side(key)[1]} px",
+    cases=_sides,
+    columns=_columns,
+    caption="Time to cover the image with square patches, by patches per batch, and the gain of the largest batch over "
+    "the smallest and over the next smaller one (ratios of times, paired, with intervals). Floor: difference of a way "
+    "to itself. Best: the least time of a model.",
+    absent=_absent,
+)
 REPORT = StudyReport(
-    numbers=(splits, lines, jumps, interventions, causes, patches, batch_memory, power_capped),
+    numbers=(widths, causes, covers),
     absent=absent,
     of_runs=(measured_runs,),
-    tables={
-        "shape_cause": tables.CAUSE,
-        "shape_widths": tables.WIDTHS,
-        "shape_lines": tables.LINES,
-        "shape_patches": tables.patches,
-    },
+    tables={"shape_cause": CAUSE, "shape_patches": PATCHES},
     figures={
         "image_shape_memory": Chart(
-            figures.draw_memory,
+            shape.draw_memory,
             "Peak of allocated memory of a forward over the width of the image, and DRUNet's under each intervention. "
             "Blue: split in quadrants. Stars: published.",
-            footer=footer(shape.STUDY),
-        ),
-        "image_shape_throughput": Chart(
-            figures.draw_throughput,
-            "Time to cover an image with patches, by the patches per batch.",
-            footer=footer(shape.STUDY),
-        ),
+            footer=footer(STUDY),
+        )
     },
 )

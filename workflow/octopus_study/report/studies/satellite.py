@@ -2,140 +2,219 @@
 
 from __future__ import annotations
 
-from octopus_study.names import SUBJECT, TILE_RULES, stand_in
+import math
+from collections.abc import Iterator
+
+from octopus_study.names import SCENES, SUBJECT, TILE_RULES, VARIANTS, stand_in
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Frame, Key, published
-from octopus_study.report.missing import no_run
-from octopus_study.report.studies import satellite_figures, satellite_numbers
-from octopus_study.report.studies.satellite_figures import METHODS, STUDY, scene_name, scenes, timed
+from octopus_study.report.frame import Frame, Key, Number, make_number, make_text, published
+from octopus_study.report.measured import medians, share_of_bound
+from octopus_study.report.missing import make_absent, no_run
+from octopus_study.report.published import derived
+from octopus_study.report.runs import Run
+from octopus_study.report.samples import groups, pivot
+from octopus_study.report.selector import ALL_ROWS, either, where
+from octopus_study.report.studies import satellite_figure as figure
+from octopus_study.report.studies.satellite_figure import INDEXED, STUDY, scenes
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
-from octopus_study.report.tables.spec import Spec, beside
-from octopus_study.report.tables.writers import MISSING, Table
-from octopus_study.report.view import KERNEL, View, views
+from octopus_study.report.tables.cells import Cell
+from octopus_study.report.tables.spec import Row, Spec
+from octopus_study.report.tables.writers import MISSING
+from octopus_study.report.view import KERNEL, View
 
-_OVER = {
+BOUND = "read-bound"
+OVER = {
     "n-launches": "over a launch per tile",
     "padded": "over padding",
     "integral": "over an integral image (1 thread)",
-    "opencv": "over OpenCV (1 thread)",
     "opencv-threads": "over OpenCV (all threads)",
     "numpy": "over NumPy (1 thread)",
 }
-_KERNEL = {"quantity": "keep_tiles", "layer": KERNEL}
+# The published scene: three channels of bytes, the tiles above a fixed threshold.
+SIDE, PUBLISHED, RULE = 8192, "full-rgb8", "fixed"
+_PIXEL_BYTES = {"uint16": 2, "rgb8": 3}
+_TILING = {"tiles": "count", "scene_downlink_time": "s"}
+_KEPT = {"kept_tiles": "count", "kept_bytes": "bytes", "kept_downlink_time": "s"}
+_GAINS = {
+    "kept_share": "fraction",
+    "bandwidth_saved": "fraction",
+    "processing": "ms",
+    "pipeline_speedup": "ratio",
+    "processing_share": "fraction",
+}
+_COUNTED = (*_KEPT, "tiles", "scene_bytes", "scene_downlink_time")
 
 
-def rules(frame: Frame) -> Table:
-    """What each rule keeps of each scene, once for all machines, and the gain of the pipeline on each of them."""
-    machines = [view for view in views(frame, STUDY) if scenes(view)]
-    fact = {
-        name: frame.text(published("satellite", "greenland", name))
-        for name in (
-            "tiles_kept",
-            "tiles",
-            "kept_bytes",
-            "bandwidth_saved",
-            "kept_downlink_time",
-            "pipeline_speedup",
+def bounds(run: Run) -> Iterator[Number]:
+    """Yield the share that reading the scene once is of the kernel's time."""
+    for group, rows in groups(run, unit="ms"):
+        yield from share_of_bound(run, group, pivot(rows), SUBJECT, BOUND)
+
+
+def _scenes(run: Run) -> Iterator[tuple[Frame, Number]]:
+    """Yield the scenes that a run judged, as their numbers of tiles among the medians of the whole run."""
+    frame = Frame(medians(run, StudyReport(indexed=INDEXED)))
+    for number in frame.select(run.scope, run.study, quantity="tiles", method="scene", layer="deterministic"):
+        if number.known:
+            yield frame, number
+
+
+def rules(run: Run) -> Iterator[Number]:
+    """Yield shares and times of each rule: ``<workload>.n<tiles>.<rule>.<name>``."""
+    for frame, tiles in _scenes(run):
+        for rule in TILE_RULES:
+            yield from _rule(run, frame, tiles, rule)
+
+
+def _rule(run: Run, frame: Frame, tiles: Number, rule: str) -> Iterator[Number]:
+    kept, size, sent = (frame.value(tiles.key.but(method=rule, quantity=name)) for name in _KEPT)
+    whole, everything = (frame.value(tiles.key.but(quantity=name)) for name in _COUNTED[-2:])
+    number = frame.get(tiles.key.but(method=SUBJECT, quantity="end_to_end", layer="host"))
+    known = number is not None and sent == sent and everything > 0
+    times = (number.value, number.low, number.high) if known else (math.nan,) * 3
+    value, low, high = (sent + time / 1000 for time in times)
+    values = (
+        ([kept / tiles.value], "tiles / tiles"),
+        ([1 - size / whole], "1 - kept bytes / bytes of the scene"),
+        (times, f"end_to_end of {SUBJECT}, host"),
+        (
+            [everything / time for time in (value, high, low)],
+            "downlink of the scene / (processing + downlink of the kept tiles)",
+        ),
+        (
+            [time / 1000 / (sent + time / 1000) for time in times],
+            "processing / (processing + downlink of the kept tiles)",
+        ),
+    )
+    scene = {"workload": tiles.workload, "n": tiles.n}
+    counted = where(**scene, method=(rule, "scene"), layer="deterministic", quantity=_COUNTED)
+    timed = either([counted, where(**scene, method=SUBJECT, layer="host", quantity="end_to_end")])
+    for (name, unit), (ends, note) in zip(_GAINS.items(), values, strict=True):
+        if math.isfinite(ends[0]):
+            source = tiles.source._replace(selector=timed if len(ends) > 1 else counted)
+            key = run.key(tiles.workload, tiles.n, rule, quantity=name)
+            yield make_number(key, source, unit, *ends, note=note)
+
+
+def answers(run: Run) -> Iterator[Number]:
+    """Yield in words whether every rule kept the tiles of a NumPy reference."""
+    rows = run.rows[(run.rows["quantity"] == "kept_tiles") & run.rows["value"].notna()]
+    if len(rows):
+        equal = int((rows["answer"] == "same").sum())
+        text = f"in {'all' if equal == len(rows) else f'{equal} of'} {len(rows)} cases"
+        source = run.from_rows(rows["dataset"].iloc[0], "quantity=kept_tiles")
+        note = "cases: scene, variant and rule; equal: the same flag for every tile"
+        yield make_text(run.fact_key("flags_equal"), source, text, note)
+
+
+def of_published_scene(run: Run) -> Iterator[Number]:
+    """Yield under names of their own what the published size of a scene fixes, whatever it shows (``tiling``), and the
+    numbers of the published scene itself (``greenland``)."""
+    found: dict[str, Number] = {}
+    for frame, tiles in _scenes(run):
+        size = _PIXEL_BYTES.get(tiles.workload.rpartition("-")[2], 0) * SIDE**2
+        if frame.value(tiles.key.but(quantity="scene_bytes")) == size:
+            for name in _TILING if tiles.workload.endswith("-rgb8") else ("tiles",):
+                if number := frame.get(tiles.key.but(quantity=name)):
+                    found[name] = number
+        if tiles.workload == PUBLISHED and not tiles.synthetic:
+            kept = (frame.get(tiles.key.but(method=RULE, quantity=name)) for name in _KEPT)
+            for number in (*filter(None, kept), *_rule(run, frame, tiles, RULE)):
+                yield number.named(run.key("greenland", quantity=number.quantity))
+    for name, number in found.items():
+        yield number.named(run.key("tiling", quantity=name))
+
+
+def absent(run: Run) -> Iterator[Number]:
+    """Yield why a run can't have the numbers of a whole scene, or of the published one."""
+    source, size = run.from_rows("n/a", ALL_ROWS), f"{SIDE} \u00d7 {SIDE} px"
+    why = "needs a time of the full scene as three channels of bytes"
+    if any(map(stand_in, run.datasets)):
+        why = "needs the real scene, not generated data"
+    elif not run.rows["workload"].str.startswith("full-").any():
+        why = f"needs the full scene of {size}, not a window of it"
+    for name, unit in _TILING.items():
+        yield make_absent(run.key("tiling", quantity=name), source, unit, f"needs a scene of {size}")
+    for name, unit in (_KEPT | _GAINS).items():
+        yield make_absent(run.key("greenland", quantity=name), source, unit, why)
+
+
+def published_numbers(frame: Frame) -> Iterator[Number]:
+    """Yield the published threshold as a share of full brightness, and what processing is of the time to the ground."""
+    names = ("threshold", "processing", "kept_downlink_time")
+    threshold, processing, sent = (frame.get(published(STUDY, "greenland", name)) for name in names)
+    if threshold:
+        yield derived(threshold, STUDY, "fraction", threshold.value, "as printed", quantity="threshold")
+    if processing and sent:
+        share = processing.value / (processing.value + 1000 * sent.value)
+        note = "processing / (processing + downlink of the kept tiles)"
+        yield derived((processing, sent), STUDY, "fraction", share, note, quantity="processing_share")
+
+
+def _scene_name(view: View, key: Key) -> str:
+    scene, _, variant = key.workload.partition("-")
+    sample = " (synthetic)" if stand_in(view.frame[key].dataset) else ""
+    return f"{SCENES[scene]}{sample}, {VARIANTS[variant]}"
+
+
+def _saved(rule: str) -> Cell:
+    """Say what a rule saves of the bytes, and how much sooner the rest is on the ground."""
+
+    def cell(view: View, key: Key) -> str:
+        place = key.but(method=rule, layer="")
+        saved, gain = (
+            view.text(place.but(quantity=name)) for name in ("bandwidth_saved", "pipeline_speedup")
         )
-    }
-    threshold = frame.text(published("derived", "satellite", "threshold"))
-    texts = [TILE_RULES["fixed"], threshold, f"{fact['tiles_kept']} of {fact['tiles']}", fact["kept_bytes"]]
-    lines = ["Full scene, 3\u00a0\u00d7\u00a0uint8, as published, Jetson Orin Nano"]
-    lines.append(([*texts, fact["bandwidth_saved"], fact["kept_downlink_time"]], lambda view: MISSING))
-    for title, keys in _titles(machines).items():
-        lines.append(title)
-        lines += [_line(frame, keys, rule) for rule in TILE_RULES]
-    caption = (
-        "Tiles that each rule keeps, and what they take to the ground, the same on every machine. Then the pipeline: "
-        "time of the whole scene to the ground / (processing + time of the kept tiles), with the share of processing "
-        f"in brackets; published: {fact['pipeline_speedup']}. Brightness is in percent of full brightness."
+        return ", ".join(filter(None, (saved, gain))) or MISSING
+
+    return cell
+
+
+def _published_row(frame: Frame) -> Iterator[Row]:
+    saved, gain = (
+        frame.text(published(STUDY, "greenland", name)) for name in ("bandwidth_saved", "pipeline_speedup")
     )
-    first = ["Rule", "Brightness from", "Tiles", "Bytes", "Saved", "To the ground"]
-    widths = (["1.3fr", *["1fr"] * 5], "1.6fr")
-    return beside(machines, first, lines, caption, no_run(STUDY), widths, head="Pipeline, {}")
+    blank = [MISSING] * (len(OVER) + 4)
+    yield ["Full scene, published, Jetson Orin Nano", *blank, f"{saved}, {gain}", MISSING, MISSING]
 
 
-def _titles(machines: list[View]) -> dict[str, dict[str, Key]]:
-    """Return by scene its number of tiles on each machine; generated stand-ins are scenes of their own."""
-    titles: dict[str, dict[str, Key]] = {}
-    for view in machines:
-        for key in scenes(view):
-            scene, comma, variant = scene_name(key).rpartition(", ")
-            sample = " (synthetic sample)" if stand_in(view.frame[key].dataset) else ""
-            size, sent = (
-                view.text(key.but(quantity=name), "unknown")
-                for name in ("scene_bytes", "scene_downlink_time")
-            )
-            title = f"{scene}{sample}{comma}{variant}: {size}, {sent} to the ground"
-            titles.setdefault(title, {})[view.machine] = key
-    return titles
-
-
-def _line(frame: Frame, keys: dict[str, Key], rule: str):
-    """Return what a rule keeps, as it is on the first machine, and the gain of the pipeline on each."""
-    tiles = next(iter(keys.values()))
-    threshold, kept, size, sent = (
-        frame.text(tiles.but(method=rule, quantity=name), MISSING)
-        for name in ("threshold", "kept_tiles", "kept_bytes", "kept_downlink_time")
-    )
-    saved = frame.text(tiles.but(method=rule, quantity="bandwidth_saved", layer=""), MISSING)
-
-    def pipeline(view: View) -> str:
-        key = keys.get(view.machine, Key("", "")).but(method=rule, layer="")
-        gain, share = (view.text(key.but(quantity=name)) for name in ("pipeline_speedup", "processing_share"))
-        return f"{gain} ({share})" if gain else MISSING
-
-    return [TILE_RULES[rule], threshold, f"{kept} of {frame.text(tiles)}", size, saved, sent], pipeline
-
-
-JUDGING = Spec(
+_KERNEL = {"quantity": "keep_tiles", "layer": KERNEL}
+TABLE = Spec(
     study=STUDY,
     first="Scene",
-    label=lambda view, key: scene_name(key),
-    cases=timed,
-    columns=lambda frame: [
-        ("Octopus", cells.time()),
-        *((_OVER[name], cells.versus(name)) for name in METHODS if name != SUBJECT),
-        ("Floor", cells.floor()),
-        ("Kernel", cells.time(**_KERNEL)),
-        ("Of read bound", cells.text(**_KERNEL, derived="share", other=satellite_numbers.BOUND)),
-        *((_OVER[name], cells.versus(name, **_KERNEL)) for name in ("n-launches", "padded")),
-    ],
+    label=_scene_name,
+    cases=lambda view: [key.but(method=SUBJECT, quantity="end_to_end", layer="host") for key in scenes(view)],
+    columns={
+        "Octopus": cells.time(),
+        **{head: cells.versus(name) for name, head in OVER.items()},
+        "Floor": cells.floor(),
+        "Kernel": cells.time(**_KERNEL),
+        "Of read bound": cells.text(**_KERNEL, derived="share", other=BOUND),
+        **{name: _saved(rule) for rule, name in TILE_RULES.items()},
+    },
+    before=_published_row,
     caption="Judging the tiles of a scene: time of Octopus from the scene on the host to the flags there, its "
-    "speed-ups and the noise floor; then its kernel alone, with its share of the time to read the scene once, and "
-    f"speed-ups. Verdicts stand where it isn't faster. Medians, {cells.WIDE_NOTE}.",
+    "speed-ups with the verdict where it isn't faster, and the noise floor; its kernel alone, with its share of the "
+    "time to read the scene once. Then, for each rule, the share of the bytes that it saves, and time of the whole "
+    f"scene to the ground / (processing + time of the kept tiles). Medians, {cells.WIDE_NOTE}.",
     absent=f"Judging the tiles. {no_run(STUDY)}",
-    widths=("1.6fr", *["1fr"] * 12),
+    widths=("1.6fr", *["1fr"] * (len(OVER) + 3 + len(TILE_RULES)), "1fr"),
 )
-
 REPORT = StudyReport(
-    numbers=(
-        satellite_numbers.bounds,
-        satellite_numbers.rules,
-        satellite_numbers.answers,
-        satellite_numbers.tiling,
-        satellite_numbers.greenland,
-    ),
-    absent=satellite_numbers.absent,
-    of_runs=(satellite_numbers.picture_words,),
-    of_published=(satellite_numbers.published_numbers,),
-    series=(satellite_numbers.pictures,),
-    indexed=satellite_numbers.INDEXED,
-    tables={"satellite": rules, "satellite_methods": JUDGING},
+    numbers=(bounds, rules, answers, of_published_scene),
+    absent=absent,
+    of_published=(published_numbers,),
+    series=(figure.pictures,),
+    indexed=INDEXED,
+    tables={"satellite": TABLE},
     figures={
         "satellite_tiles": Chart(
-            satellite_figures.tiles,
-            caption="The scene with the tiles that each rule keeps and drops, and what any other threshold would keep.",
-            footer=satellite_figures.footer,
-            synthetic=satellite_figures.synthetic,
+            figure.draw,
+            "The scene with the tiles that each rule keeps and drops.",
+            footer=figure.footer,
+            synthetic=figure.synthetic,
             real="Sentinel-2",
-        ),
-        "satellite_pipeline": Chart(
-            satellite_figures.pipeline,
-            caption="What a scene takes to the ground, whole and rule by rule, and what judging its tiles "
-            "takes before.",
-            real="Sentinel-2",
-        ),
+        )
     },
 )

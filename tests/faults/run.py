@@ -10,13 +10,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from catalogue import BY_ID, VERIFY, Fault
+from catalogue import BY_ID, FAULTS, VERIFY, Fault
 
 from octopus_study.verify.scene import Paths, build
 
@@ -121,13 +121,18 @@ def fails(by: Iterable[str], copy: Path) -> tuple[bool, str]:
     return done.returncode == 1, lines[-1] if checks or done.returncode == 0 else lines[-2]
 
 
+def place_of(by: str) -> tuple[bool, str]:
+    """Return whether a check wants a report that was built before the fault, and of which study's rows alone."""
+    check = by.removeprefix(VERIFY)
+    return check in _AFTER_BUILD, _OF_STUDY.get(check, "*")
+
+
 def results_of(fault: Fault, built: Path | None) -> Iterator[FaultResult]:
     """Yield what became of a fault, for each check or test that it names."""
     for by in fault.fails:
-        check = by.removeprefix(VERIFY)
-        before = built if check in _AFTER_BUILD else None
+        after, study = place_of(by)
         with TemporaryDirectory(prefix="octopus-fault-") as folder:
-            copy = copied(Path(folder), before, _OF_STUDY.get(check, "*"))
+            copy = copied(Path(folder), built if after else None, study)
             try:
                 inject(fault, copy)
                 yield FaultResult(fault.id, by, *fails([by], copy))
@@ -135,38 +140,41 @@ def results_of(fault: Fault, built: Path | None) -> Iterator[FaultResult]:
                 yield FaultResult(fault.id, by, False, str(error))
 
 
-def run(names: Iterable[str]) -> Iterator[FaultResult]:
-    """Inject faults, two at once, and yield what became of each."""
-    faults = [BY_ID[name] for name in names]
-    with TemporaryDirectory(prefix="octopus-faults-") as folder, ThreadPoolExecutor(AT_ONCE) as pool:
-        built = None
-        if any(by.removeprefix(VERIFY) in _AFTER_BUILD for fault in faults for by in fault.fails):
-            built = build(Paths().below(ROOT), None, Path(folder))
+def run(faults: Sequence[Fault], built: Path | None = None) -> Iterator[FaultResult]:
+    """Inject faults, two at once, and yield what became of each; `built` is a report without any."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         for results in pool.map(lambda fault: list(results_of(fault, built)), faults):
             yield from results
 
 
-def fail_without_faults(names: Iterable[str]) -> list[str]:
-    """Return the checks and tests that fail in a copy without any fault: of them nothing can be said."""
-    wanted = dict.fromkeys(by for name in names for by in BY_ID[name].fails)
-    groups = [[by for by in wanted if by.startswith(VERIFY) is of_checks] for of_checks in (True, False)]
-    with TemporaryDirectory(prefix="octopus-fault-") as folder:
-        copy = copied(Path(folder))
-        return [said for group in groups if group for failed, said in [fails(group, copy)] if failed]
+def fail_without_faults(faults: Sequence[Fault], built: Path | None) -> Iterator[str]:
+    """Yield what checks and tests say that fail in a copy without any fault: of them nothing can be said."""
+    groups: dict[tuple[bool, str, bool], list[str]] = {}
+    for by in dict.fromkeys(by for fault in faults for by in fault.fails):
+        groups.setdefault((*place_of(by), by.startswith(VERIFY)), []).append(by)
+    for (after, study, _), group in groups.items():
+        with TemporaryDirectory(prefix="octopus-fault-") as folder:
+            failed, said = fails(group, copied(Path(folder), built if after else None, study))
+            if failed:
+                yield said
 
 
 def main(names: list[str]) -> int:
     """Try faults, all unless some are named; return 1 where one is missed, 2 where something fails without any."""
-    names = names or list(BY_ID)
-    if broken := fail_without_faults(names):
-        print("\n".join(["something fails without any fault:", *broken]))
-        return 2
-    missed = count = 0
-    for result in run(names):
-        print(result.line, flush=True)
-        count, missed = count + 1, missed + (not result.noticed)
-    print(f"{count - missed} of {count} noticed")
-    return bool(missed)
+    faults = [BY_ID[name] for name in names] or list(FAULTS)
+    with TemporaryDirectory(prefix="octopus-faults-") as folder:
+        after = any(place_of(by)[0] for fault in faults for by in fault.fails)
+        built = build(Paths().below(ROOT), None, Path(folder)) if after else None
+        if broken := list(fail_without_faults(faults, built)):
+            print("\n".join(["something fails without any fault:", *broken]))
+            return 2
+        results = []
+        for result in run(faults, built):
+            print(result.line, flush=True)
+            results.append(result)
+    noticed = sum(result.noticed for result in results)
+    print(f"{noticed} of {len(results)} noticed")
+    return int(noticed < len(results))
 
 
 if __name__ == "__main__":

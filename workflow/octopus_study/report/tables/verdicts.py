@@ -31,6 +31,7 @@ _PUBLISHED = (
     "no claim and isn't counted. By proxy: another runtime executes the same graph. In brackets behind a rule: why no "
     f"machine shown can decide. The sample is that of 1000 VisDrone boxes. {_NOTE}"
 )
+_GOALS = "Goals, set before the studies measured them; and two libraries that are called from C."
 _COUNTS = (
     "Claims by kind and verdict: reproduced / not reproduced / ambiguous / not measurable here. Arithmetic: computed "
     "from data or a seed. Direction: more, less or no difference. Magnitude: how much, as printed. By proxy: on "
@@ -49,9 +50,7 @@ def tables_of(frame: Frame, judgements: list[Judgement]) -> dict[str, Table]:
     goals = {"": [one for one in own if one.kind == "goal"]}
     return {
         "claims_major": _per_claim(frame, f"What this paper claims. {_NOTE}", major, _OUTCOMES),
-        "claims_goals": _per_claim(
-            frame, f"Goals, set before the studies measured them. {_NOTE}", goals, _REACHED
-        ),
+        "claims_goals": _per_claim(frame, f"{_GOALS} {_NOTE}", goals, _REACHED),
         "claims_published": _per_claim(frame, _PUBLISHED, published, _OUTCOMES),
         "claims_counts": _counts(frame, judgements),
     }
@@ -65,8 +64,8 @@ def table_names() -> list[str]:
 def _per_claim(
     frame: Frame, caption: str, groups: dict[str, list[Judgement]], outcomes: dict[str, str]
 ) -> Table:
-    """Return one row per claim, under the name of its group: claim, rule, and a column per machine."""
-    scopes = {one.scope for group in groups.values() for one in group}
+    """Return one row per claim, under the name of its group: claim, rule, and a column per machine that decides any."""
+    scopes = {one.scope for group in groups.values() for one in group if one.verdict != NOT_HERE}
     names = [name for name in frame.machines() if name in scopes]
     rows: list[list[str] | str] = []
     for title, group in groups.items():
@@ -77,7 +76,9 @@ def _per_claim(
             kind = f" ({_KINDS[same[0].kind]})" if title else ""
             rule = f"{same[0].rule} ({why})" if why and same[0].rule != MISSING else why or same[0].rule
             rows.append([f"{same[0].claim}{kind}", rule, *(cells.get(name, MISSING) for name in names)])
-    return by_machine(frame, caption, ["Claim", "Rule"], rows, names, ("1.6fr", "0.9fr"))
+    return by_machine(
+        frame, caption, ["Claim", "Rule"], rows, names, ("2.7fr", "1.3fr" if "" not in groups else "auto")
+    )
 
 
 def _by_claim(judgements: Iterable[Judgement]) -> Iterable[list[Judgement]]:
@@ -94,8 +95,10 @@ def _nowhere(same: list[Judgement]) -> str:
 
 
 def _why(judgement: Judgement) -> str:
+    """Return why a machine can't decide, as short as a cell: what comes first says it."""
     why = judgement.reason
-    return reason(why) if why.startswith("unavailable: ") else why.removesuffix(" Orin Nano")
+    short = reason(why) if why.startswith("unavailable: ") else why.removesuffix(" Orin Nano")
+    return re.split("[,;] ", short)[0]
 
 
 def _cell(judgement: Judgement, outcomes: dict[str, str], told: str) -> str:

@@ -85,20 +85,6 @@ def test_time_over_bound_time_and_the_share_of_the_bound(numbers: Frame) -> None
     assert numbers.value(f"{key}.share_of_write-bound") == pytest.approx(1 / times)
 
 
-def test_frames_differ_only_where_their_spread_is_above_the_noise(numbers: Frame) -> None:
-    """The pretended frames slow down by 0.4 % each: a standard deviation of 1.2 %, above a floor below 0.5 %."""
-    prefix = "gpu.distribution.temporal.n1000.octopus"
-    spread = numbers[f"{prefix}.frame_time.host.spread"]
-    assert spread.value == pytest.approx(0.0119, rel=0.15)
-    assert spread.low <= spread.value <= spread.high
-    floor = numbers.value(f"{prefix}.end_to_end.host.noise_floor")
-    expected = "above the noise" if spread.low > floor else "not distinguishable from noise"
-    assert (
-        floor < 0.005
-        and numbers.text(f"{prefix}.frame_time.host.spread_verdict") == expected == "above the noise"
-    )
-
-
 def test_a_kernel_version_is_major_and_minor() -> None:
     assert fact({"os": "Debian 12, Linux 6.18.44-fc-v669"}, "os") == "Debian 12, Linux 6.18"
 

@@ -1,4 +1,4 @@
-"""Pipelines: the worst and the best input, shares of a model's step, and tables."""
+"""Pipelines: the worst and the best input, and tables."""
 
 from __future__ import annotations
 
@@ -6,18 +6,10 @@ from pathlib import Path
 
 import pytest
 from frames import lines
-from synthetic_pipelines import PREPARED, STEP
 
 from octopus_study.report.frame import Frame
-from octopus_study.report.studies import pipelines
 
 KEY = "gpu.pipelines.model-ragged.n32"
-
-
-@pytest.mark.parametrize("method", STEP)
-def test_preprocessing_has_its_share_of_a_step(numbers: Frame, method: str) -> None:
-    share = numbers[f"{KEY}.pillow.{method}.prepare.host.share_of_model_step"]
-    assert share.value == pytest.approx(PREPARED[method] / STEP[method], rel=0.02)
 
 
 def test_the_worst_and_the_best_input_are_named(numbers: Frame) -> None:
@@ -40,10 +32,3 @@ def test_a_column_is_of_the_input_that_its_head_names(full: Path, numbers: Frame
     step = {row[0]: row[1:] for row in lines(full, "pipelines_step")}["32: 512 to 2048 px"]
     assert step[4] == numbers.text(f"{KEY}.pillow.transformers.prepare.host.share_of_model_step")
     assert step[7] == numbers.text(f"{KEY}.pillow.octopus.prepare.host.speedup_over_hf-processors-rs")
-
-
-@pytest.mark.parametrize(
-    ("workload", "name"), [("crops-7", "7 detections"), ("loader-12-workers", "JPEG, 12 workers")]
-)
-def test_pipelines_of_any_number_have_a_name(workload: str, name: str) -> None:
-    assert pipelines.named(workload) == name

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 KERNEL_WORKLOADS = (*LADDER_WORKLOADS, "kinds")  # the kernel with itself
 # Not a library that a user would pick instead: what this project brings along, and bounds.
 OWN = (SUBJECT, "published", "n-launches", BOUND)
-# Pairs beside those of Octopus: the two methods of the published comparison, and methods that read across the edge of a
-# box, over which Octopus that does so too is judged.
+# Pairs beside those of Octopus: the two methods of the published comparison; methods that read across the edge of a
+# box, over which Octopus that does so too is judged; and each step of the kernel with the one before.
 _PAIRS = (
     ("published", "tensorrt-padded"),
     ("tensorrt-padded", "published"),
@@ -60,6 +60,7 @@ _PAIRS = (
     ("published", "padded-onnxruntime"),
     ("padded-onnxruntime", "published"),
     *((own, other) for other, own in LIKE.items()),
+    *((step, before) for before, step in pairwise(LADDER_STEPS) if step != SUBJECT),
 )
 _METADATA_BYTES = 8 * 4  # the published kernels read eight int32 per box
 _EDGE = "\u2021"
@@ -84,11 +85,9 @@ def metadata(run: Run) -> Iterator[Number]:
 
 
 def further_speedups(run: Run) -> Iterator[Number]:
-    """Yield the speed-ups beside those of Octopus over every method: of pairs, and of each step of the kernel over
-    the one before."""
+    """Yield the speed-ups beside those of Octopus over every method."""
     for group, _, table in _timed(run):
-        ladder = [(step, before) for before, step in pairwise(LADDER_STEPS) if step != SUBJECT]
-        for pair in (*_PAIRS, *(ladder if group.workload in LADDER_WORKLOADS else ())):
+        for pair in _PAIRS:
             if set(pair) <= set(table.columns):
                 yield from speedup(run, group, table, pair, floor_of(table))
 

@@ -44,8 +44,6 @@ _TYPES = ("fp16", "uint8")  # of results other than float32, as names of methods
 _DRAWN = ("visdrone", "uniform")
 # Inches: a bar, what a row of panels has besides, and a legend.
 _BAR, _ROW, _LEGEND = 0.2, 0.75, 0.25
-# Labels of more bars than these would cover each other: then the first method alone has them.
-_LABELLED = 4
 
 
 def bound_of(method: str) -> str:
@@ -175,7 +173,7 @@ def _bound_share(axis: Axes, shares: dict[str, list[Number]]) -> None:
     counts = sorted({share.n for known in shares.values() for share in known})
     width = 0.8 / max(1, len(shares))
     text = {"ha": "center", "va": "bottom", "fontsize": 6, "bbox": style.BEHIND}
-    for index, (method, known) in enumerate(shares.items()):
+    for index, (method, known) in enumerate(shares.items()):  # the first, Octopus, has labels
         places = [counts.index(share.n) + width * (index - (len(shares) - 1) / 2) for share in known]
         axis.bar(
             places,
@@ -186,10 +184,9 @@ def _bound_share(axis: Axes, shares: dict[str, list[Number]]) -> None:
             label=human(ARENA_METHODS, method),
             error_kw={"elinewidth": 0.8, "capsize": 1.2},
         )
-        for at, share in zip(places, known, strict=True):
-            if index == 0 or len(shares) <= _LABELLED:
-                end, digits = (at, 100 * bars.end_of(share)), significant(100 * share.value, 2)
-                axis.annotate(digits, end, (0, 2), textcoords="offset points", **text)
+        for at, share in zip(places, known if index == 0 else (), strict=False):
+            end, digits = (at, 100 * bars.end_of(share)), significant(100 * share.value, 2)
+            axis.annotate(digits, end, (0, 2), textcoords="offset points", **text)
     axis.axhline(100, color=GREY, linewidth=0.8, linestyle=":")
     axis.set_xticks(range(len(counts)), [f"n = {n}" for n in counts])
     highest = max((100 * share.value for known in shares.values() for share in known), default=0)

@@ -187,7 +187,7 @@ def _times(gpu: bool, columns: Mapping[str, Columns], what: str, absent: str) ->
         "with Octopus and a reference that do so too.",
         absent=f"{what}. {absent}",
         # A cell over all columns would stretch those that are as wide as their content.
-        widths=("3fr", *("2.1fr",) * len(columns), *("2fr",) * len(columns)),
+        widths=("3.4fr", *("2.7fr",) * len(columns), *("2.1fr",) * len(columns)),
     )
 
 
@@ -251,7 +251,7 @@ LADDER = Spec(
     "the step, median of per-block ratios, faster unless said otherwise.",
     absent=f"The kernel step by step. {_NO_ROWS}",
     text_columns=(0, 1),
-    widths=("1.5fr", "3.4fr", *(("2.3fr", "0.8fr", "1.3fr") * len(LADDER_WORKLOADS))),
+    widths=("1.5fr", "3fr", *(("2.8fr", "0.9fr", "1.3fr") * len(LADDER_WORKLOADS))),
 )
 _ALONE = "end_to_end_alone"  # Octopus with nothing beside it
 CALLS = Spec(

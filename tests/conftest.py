@@ -28,7 +28,9 @@ LONGEST = (
     "test_pythons.py",
     "test_notebooks.py",
     "test_selectors.py",
-    "test_ptx.py",
+    "test_cases_simulator.py",
+    "test_cases_cpu.py",
+    "test_crop_kernels.py",
     "test_power_report.py",
 )
 CAPABILITIES = {"T4": (7, 5), "Jetson Orin": (8, 7), "RTX 4090": (8, 9), "H200": (9, 0)}

@@ -1,80 +1,126 @@
-"""Random calls, one after the other until the time is over, with guard pages around all memory.
+"""Random calls on the CPU, with guard pages around all memory, drawn by hypothesis until the time is over.
 
-    python tests/library/fuzz.py crop --seed 7 --seconds 60     many calls; the clock starts when the kernels are loaded
-    python tests/library/fuzz.py crop --seed 7 --case 123       one of them again
-    python tests/library/fuzz.py crop --seed 7 --case 123 --show    what it is, without doing it
+    python tests/library/fuzz.py crops --seed 7 --seconds 60        the clock starts when the kernels are loaded
 
-A case follows from its kind, seed and number alone. The number is written to `--progress` before the call, so that it
-is known even if the process dies.
+What a call is stands in `--progress` before it is made, so that it is known even if the process dies. A wrong answer is
+made as small as it can be, and raised.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
-import mmap
 import sys
 import time
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
-from dice import Dice
-from guarded import Guard
+from guarded import READ, Guard
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+import octopus
 
 KINDS = {
-    "crop": "fuzz_crop",
-    "samples": "fuzz_samples",
-    "images": "fuzz_images",
-    "ops": "fuzz_ops",
-    "tiles": "fuzz_tiles",
-}
+    "crops": "fuzz_crops", "samples": "fuzz_crops", "images": "fuzz_images", "ops": "fuzz_ops", "tiles": "fuzz_tiles",
+}  # fmt: skip
 SLOW = ("samples",)  # to compile their kernels takes minutes
+EXAMPLES = 200  # of hypothesis at a time
+
+
+class Draw:
+    """What random calls ask most."""
+
+    guard = Guard()
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.of, self.regions = draw, []
+        self.random = np.random.default_rng(
+            draw(st.integers(0, 2**32 - 1))
+        )  # of pixels, which nobody has to shrink
+
+    def pick(self, *values):
+        """One of them; hypothesis prefers the first."""
+        return self.of(st.sampled_from(values))
+
+    def few(self, chance: float) -> bool:
+        """Whether it happens."""
+        return self.of(st.integers(0, 99)) >= 100 * (1 - chance)
+
+    def upto(self, most: int, least: int = 1) -> int:
+        """A whole number."""
+        return self.of(st.integers(least, most))
+
+    def array(self, name: str, shape, dtype, off: int = 0) -> np.ndarray:
+        """An array that touches a guard page at one of its ends; `check` sees what is written beside it."""
+        array = self.guard.array(name, shape, dtype, self.few(0.6), off)
+        self.regions.append(self.guard.last)
+        return array
+
+    def frozen(self, array: np.ndarray, chance: float = 0.3) -> np.ndarray:
+        """Now and then one that nobody may write, with its page."""
+        if self.few(chance):
+            array.flags.writeable = False
+            self.guard.last.allow(READ)
+        return array
+
+    def intact(self) -> None:
+        """Nothing was written beside an array."""
+        assert all(region.is_intact() for region in self.regions), "something was written beside an array"
 
 
 class Progress:
-    """The number of the case at work, in a file that outlives the process."""
+    """The call at work, in a file that outlives the process."""
 
-    def __init__(self, path: Path) -> None:
-        path.write_bytes(bytes(8))
-        with path.open("r+b") as file:
-            self._number = np.frombuffer(mmap.mmap(file.fileno(), 8), np.int64)
+    def __init__(self, path: Path | None) -> None:
+        self._file = path and path.open("w")
 
-    def note(self, number: int) -> None:
+    def note(self, what: str) -> None:
         """This one comes next."""
-        self._number[0] = number
+        if self._file:
+            self._file.seek(0)
+            self._file.write(f"{what}\n\0")
+            self._file.flush()
 
 
-def command(kind: str, seed: int, number: int) -> str:
-    """What repeats a case."""
-    return f"python tests/library/fuzz.py {kind} --seed {seed} --case {number}"
+def loop(kind: str, number: int, seconds: float, progress: Progress) -> dict[str, float]:
+    """Calls until the time is over: how many there were, how many were rightly refused, and the largest error."""
+    module = import_module(KINDS[kind])
+    module.warm_up(kind)
+    found, stop = {"calls": 0, "refused": 0, "worst": 0.0}, time.monotonic() + seconds
+    phases = [Phase.generate, Phase.shrink]
 
+    @st.composite
+    def calls(draw):
+        drawn = Draw(draw)
+        threads = drawn.pick(1, 1, 2, 3)
+        return drawn, threads, module.draw(drawn, kind)
 
-def made(kind: str, seed: int, number: int, guard: Guard):
-    """The case of that number."""
-    return import_module(KINDS[kind]).make(Dice(np.random.default_rng([seed, number])), guard)
+    def check(call):
+        drawn, threads, (what, make) = call
+        octopus.set_num_threads(threads)
+        progress.note(f"{kind}: {what}, {threads} threads")
+        try:
+            error = make()
+            drawn.intact()
+        except Exception as wrong:
+            raise AssertionError(f"{wrong!r:.1000}\n{kind}: {what}, {threads} threads") from wrong
+        found["calls"] += 1
+        found["refused"] += error is None
+        found["worst"] = max(found["worst"], error or 0.0)
 
-
-def loop(kind: str, seed: int, seconds: float, progress: Progress) -> dict[str, float]:
-    """Cases from 0 on until the time is over: how many there were, and the largest of their errors."""
-    import_module(KINDS[kind]).warm_up()
-    guard, number, worst, refused = Guard(), 0, 0.0, 0
-    stop = time.monotonic() + seconds
-    while time.monotonic() < stop:
-        progress.note(number)
-        error = checked(kind, seed, number, guard)
-        worst, refused = max(worst, error or 0.0), refused + (error is None)
-        number += 1
-    return {"calls": number, "refused": refused, "worst": worst}
-
-
-def checked(kind: str, seed: int, number: int, guard: Guard) -> float | None:
-    """Do one case and return its error as a part of the tolerance, None if the call was rightly refused."""
-    case = made(kind, seed, number, guard)
-    try:
-        return case.check()
-    except Exception as error:
-        raise AssertionError(f"{error!r:.1000}\n{case}\nagain: {command(kind, seed, number)}") from error
+    options = {
+        "database": None,
+        "deadline": None,
+        "phases": phases,
+        "suppress_health_check": list(HealthCheck),
+    }
+    for turn in itertools.count():
+        if time.monotonic() >= stop:
+            return found
+        seed(number + 1_000_003 * turn)(settings(max_examples=EXAMPLES, **options)(given(calls())(check)))()
 
 
 def main() -> None:
@@ -83,16 +129,9 @@ def main() -> None:
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("--seed", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--case", type=int)
-    parser.add_argument("--show", action="store_true")
     parser.add_argument("--progress", type=Path)
-    given = parser.parse_args()
-    if given.show:
-        print(made(given.kind, given.seed, given.case, Guard()))
-    elif given.case is not None:
-        print(f"error {checked(given.kind, given.seed, given.case, Guard())} of the tolerance")
-    else:
-        print(json.dumps(loop(given.kind, given.seed, given.seconds, Progress(given.progress))))
+    asked = parser.parse_args()
+    print(json.dumps(loop(asked.kind, asked.seed, asked.seconds, Progress(asked.progress))))
 
 
 if __name__ == "__main__":

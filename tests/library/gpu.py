@@ -11,30 +11,11 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+from cases import crops, runners
 
-from octopus import crop_resize
 from octopus.backends.cuda import compile
 from octopus.backends.cuda.device import current
 from octopus.backends.cuda.memory import DeviceArray, allocate
-
-CHANNELS, FRAME_DTYPES = (1, 3, 4), ("uint8", "uint16")
-PAD_MODES = ("constant", "edge", "reflect")
-LAYOUTS, DTYPES = ("NCHW", "NHWC"), ("float32", "float16", "uint8")
-SETS = [
-    {"edge": edge, "antialias": antialias, "letterbox": boxed}
-    for edge, antialias, boxed in product(("box", "image"), (False, True), (False, True))
-]
-
-
-def name_of(options):
-    """A set of options in words."""
-    names = [options["edge"], *(name for name, wanted in options.items() if wanted is True)]
-    return "-".join(names)
-
-
-def random_frame(height=200, width=300, channels=3, dtype=np.uint8, seed=0):
-    top = np.iinfo(dtype).max
-    return np.random.default_rng(seed).integers(0, top, (height, width, channels), dtype, endpoint=True)
 
 
 def host(array):
@@ -103,26 +84,15 @@ def sanitize(tool, code, folder):
 
 
 def compile_side_by_side():
-    """Compile the kernels of all combinations in several processes; the tests then find them in the cache.
+    """Compile the kernels of all cases in several processes; the tests then find them in the cache.
 
     One after the other they take minutes, since a process compiles one kernel at a time.
     """
-    sizes = (40, 56), (17, 299)  # whose rows are made of vectors, and not
-    types = list(product(CHANNELS, FRAME_DTYPES, LAYOUTS, DTYPES))
-    calls = [(*kind, False, size, {}) for kind in types for size in sizes]
-    beyond = [{"edge": "image", "letterbox": True, "antialias": antialias} for antialias in (False, True)]
-    calls += [(*kind, True, (33, 47), options) for kind in types for options in beyond]
-    plain = product(SETS, (False, True), sizes)
-    calls += [(3, "uint8", "NCHW", "float32", several, size, options) for options, several, size in plain]
     allocate(1)  # fails here, and not in every process, where there is no GPU
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        list(pool.map(_crop, calls, chunksize=4))
+        list(pool.map(_make, crops.CASES, chunksize=4))
 
 
-def _crop(call):
-    channels, frame_dtype, layout, dtype, several, size, options = call
-    frame = random_frame(20, 300, channels, frame_dtype)  # rows of whole words, as in the tests
-    frame, index = (np.stack([frame] * 2), [1]) if several else (frame, None)
-    affine = {"mean": 3.0, "std": np.iinfo(frame_dtype).max / 255 * 2}
-    call = {"layout": layout, "dtype": dtype, "frame_index": index, **affine, **options}
-    crop_resize(frame, [[1, 2, 20, 15]], size, device="cuda", **call)
+def _make(name):
+    for call, boxes_there in product(crops.CASES[name].calls("large"), (False, True)):
+        runners.Gpu().crops(call, boxes_there)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
-from crop_case import Exported
+from exported import Exported
 from wrong_calls import Later, Same, read_only, rows, same, torch
 
 from octopus import NV12, P010, crop_resize

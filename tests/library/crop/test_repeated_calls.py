@@ -9,9 +9,9 @@ from itertools import product
 
 import fake_torch
 import numpy as np
-import pretended_gpu
+import pretended
 import pytest
-from pretended_gpu import OnGpu, memory
+from pretended import OnGpu, memory
 from profiled import looked_at
 
 from octopus import CropPlan, InputError, crop_resize
@@ -23,8 +23,8 @@ RNG = np.random.default_rng(7)
 FRAME, RESULT = RNG.integers(0, 256, (40, 60, 3), np.uint8), np.zeros((2, 3, 24, 36), np.float32)
 BOXES = np.array([[1, 2, 9, 12], [3, 4, 30, 20]], np.int32)
 
-pretended = pytest.fixture(pretended_gpu.installed)
-torch = pytest.fixture(pretended_gpu.torch_installed)
+gpu = pytest.fixture(pretended.installed)
+torch = pytest.fixture(pretended.torch_installed)
 
 
 def crop_with(maker, model):
@@ -32,11 +32,11 @@ def crop_with(maker, model):
 
 
 @pytest.fixture(params=[crop_resize, CropPlan], ids=["crop_resize", "CropPlan"])
-def crop(request, pretended):
+def crop(request, gpu):
     return crop_with(request.param, upload(FRAME))
 
 
-def test_calls_that_look_alike_are_launched_and_no_more(pretended, crop):
+def test_calls_that_look_alike_are_launched_and_no_more(gpu, crop):
     kept = []
 
     def run(frame=(40, 60), shifts=(0, 0, 0), boxes=BOXES, **options):
@@ -45,12 +45,12 @@ def test_calls_that_look_alike_are_launched_and_no_more(pretended, crop):
         arrays = OnGpu(pixels), OnGpu(placed), OnGpu(memory((len(boxes), 3, 24, 36), np.float32, shifts[2]))
         kept.append(arrays)  # so that all addresses differ
         long = looked_at(crop, *arrays[:2], out=arrays[2], **options)
-        values = pretended.launches[-1].values
+        values = gpu.launches[-1].values
         assert (values[0], *values[4:6]) == tuple(array.pointer for array in arrays)
         return long
 
     assert run() and not run() and not run()
-    first, *_, last = pretended.launches
+    first, *_, last = gpu.launches
     assert (first.kernel, first.grid, first.block) == (last.kernel, last.grid, last.block)
     assert first.values[6:] == last.values[6:]
     flips = np.zeros((2, 2), np.int32)
@@ -62,73 +62,73 @@ def test_calls_that_look_alike_are_launched_and_no_more(pretended, crop):
         assert run(**other) and not run(**other), other
     flips, counts = OnGpu(np.ones((2, 2), np.int32)[:, 0]), OnGpu(np.array([2]))
     assert run(count=counts, flip=flips) and not run(count=counts, flip=flips)  # in any order
-    assert pretended.launches[-1].values[-15:-12] == (counts.pointer, flips.pointer, 8)
+    assert gpu.launches[-1].values[-15:-12] == (counts.pointer, flips.pointer, 8)
 
 
-def test_calls_follow_the_stream_and_plans_wait_for_the_run_before(pretended, crop):
+def test_calls_follow_the_stream_and_plans_wait_for_the_run_before(gpu, crop):
     frame, boxes, long = upload(FRAME), upload(BOXES), []
     runs = [(5, {}), (5, {}), (6, {}), (6, {}), (5, {}), (6, {"flip": [0, 1]}), (5, {})]
     for stream, options in runs:  # flips from the host take more than a launch
         long.append(looked_at(crop, frame, boxes, stream=stream, **options))
-        assert pretended.launches[-1].stream == stream
+        assert gpu.launches[-1].stream == stream
     planned = not isinstance(crop, partial)
     assert long == [True, False, planned, False, planned, True, planned]
-    assert pretended.waits == ([(5, 1), (6, 5), (5, 6), (6, 5), (5, 6)] if planned else [])
+    assert gpu.waits == ([(5, 1), (6, 5), (5, 6), (6, 5), (5, 6)] if planned else [])
 
 
-def test_boxes_that_are_copied_stay_in_the_order_of_their_stream(pretended, crop):
+def test_boxes_that_are_copied_stay_in_the_order_of_their_stream(gpu, crop):
     """Many boxes go through memory on the GPU, which `crop_resize` has for each stream."""
     frame, boxes = upload(FRAME), np.tile(BOXES, (150, 1))
     long = [looked_at(crop, frame, boxes, stream=stream) for stream in (5, 5, 6, 6, 5, 5)]
     assert long == [True, False] * 3
-    there = [made.values[4] for made in pretended.launches]
-    assert [to for to, *_ in pretended.copies[-6:]] == there
+    there = [made.values[4] for made in gpu.launches]
+    assert [to for to, *_ in gpu.copies[-6:]] == there
     assert len(set(there)) == (2 if isinstance(crop, partial) else 1)
 
 
-def test_calls_for_another_gpu_are_refused(pretended, crop):
+def test_calls_for_another_gpu_are_refused(gpu, crop):
     frame, boxes = upload(FRAME), upload(BOXES)
     crop(frame, boxes)
-    pretended.device = 1
+    gpu.device = 1
     for given in (boxes, BOXES):
         with pytest.raises(InputError, match="GPU 1 is current but this thread works with GPU 0"):
             crop(frame, given)
-    pretended.device = 0
-    assert len(pretended.launches) == 1 and not looked_at(crop, frame, boxes)
+    gpu.device = 0
+    assert len(gpu.launches) == 1 and not looked_at(crop, frame, boxes)
 
 
 @pytest.mark.parametrize("stream", [5, 2])
 @pytest.mark.parametrize("count", [2, 300])
-def test_a_graph_takes_boxes_on_the_gpu_but_none_from_the_host(pretended, crop, stream, count):
+def test_a_graph_takes_boxes_on_the_gpu_but_none_from_the_host(gpu, crop, stream, count):
     frame, boxes = upload(FRAME), np.tile(BOXES, (count // 2, 1))
     there = upload(boxes)
     for given in (there, boxes):
         crop(frame, given, stream=stream)
-    pretended.captured.add(stream)
+    gpu.captured.add(stream)
     assert not looked_at(crop, frame, there, stream=stream)
     with pytest.raises(InputError, match="graph is captured"):
         crop(frame, boxes, stream=stream)
-    assert len(pretended.launches) == 3
-    pretended.captured.clear()
+    assert len(gpu.launches) == 3
+    gpu.captured.clear()
     assert not looked_at(crop, frame, boxes, stream=stream)
 
 
 @pytest.mark.parametrize("count", [2, 240, 242])
-def test_boxes_from_the_host_are_checked_and_copied_at_every_call(pretended, crop, count):
+def test_boxes_from_the_host_are_checked_and_copied_at_every_call(gpu, crop, count):
     frame, boxes = upload(FRAME), np.tile(BOXES, (count // 2, 1)).astype(np.float64)
     crop(frame, boxes)
-    del pretended.copies[:]
+    del gpu.copies[:]
     boxes += 0.5
     given = boxes.astype(np.float32).tobytes()
-    pretended.meanwhile["launch"] = lambda: boxes.fill(np.nan)  # as another thread may
+    gpu.meanwhile["launch"] = lambda: boxes.fill(np.nan)  # as another thread may
     assert not looked_at(crop, frame, boxes)
-    made = pretended.launches[-1]
+    made = gpu.launches[-1]
     inside = count <= 240
-    assert ([made.content[: 16 * count]] if inside else [copy[2] for copy in pretended.copies]) == [given]
+    assert ([made.content[: 16 * count]] if inside else [copy[2] for copy in gpu.copies]) == [given]
 
 
 @pytest.mark.parametrize("name, first", [("frame", 0), ("flip", 1 << 15), ("boxes", 1 << 16)])
-def test_a_result_in_what_is_read_is_refused_at_every_call(pretended, crop, name, first):
+def test_a_result_in_what_is_read_is_refused_at_every_call(gpu, crop, name, first):
     block = memory(1 << 17)
     boxes, flip = block[1 << 16 :][:32].view(np.int32).reshape(2, 4), block[1 << 15 :][:8].view(np.int32)
     given = {"frame": OnGpu(block[:7200].reshape(FRAME.shape)), "boxes": OnGpu(boxes), "flip": OnGpu(flip)}
@@ -139,26 +139,22 @@ def test_a_result_in_what_is_read_is_refused_at_every_call(pretended, crop, name
     run(1 << 13)
     with pytest.raises(InputError, match=f"out lies in the memory of {name}"):
         run(first)
-    assert len(pretended.launches) == 1
+    assert len(gpu.launches) == 1
 
 
 @pytest.mark.parametrize("count", [2, 300])
-def test_a_call_within_a_call_keeps_boxes_of_its_own(pretended, count):
+def test_a_call_within_a_call_keeps_boxes_of_its_own(gpu, count):
     """As a signal's handler makes one, at any time."""
     frame, crop = upload(FRAME), partial(crop_resize, size=(24, 36))
     outer, inner = (np.tile(BOXES + shift, (count // 2, 1)) for shift in (0, 1))
     crop(frame, outer)
-    pretended.meanwhile["device"] = lambda: crop(frame, inner)
+    gpu.meanwhile["device"] = lambda: crop(frame, inner)
     crop(frame, outer)
-    found = (
-        [made.content[:32] for made in pretended.launches]
-        if count == 2
-        else [c[2] for c in pretended.copies[1:]]
-    )
+    found = [made.content[:32] for made in gpu.launches] if count == 2 else [c[2] for c in gpu.copies[1:]]
     assert found == [boxes.astype(np.float32).tobytes() for boxes in (outer, inner, outer)]
 
 
-def test_threads_do_not_mix_what_they_launch(pretended):
+def test_threads_do_not_mix_what_they_launch(gpu):
     frame, boxes, right = upload(FRAME), [BOXES + number for number in range(4)], {}
 
     def work(given):
@@ -172,22 +168,22 @@ def test_threads_do_not_mix_what_they_launch(pretended):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(right) == 4 and len(pretended.launches) == 400
-    assert all(made.content[:32] == right[made.thread] for made in pretended.launches)
+    assert len(right) == 4 and len(gpu.launches) == 400
+    assert all(made.content[:32] == right[made.thread] for made in gpu.launches)
 
 
-def test_boxes_are_never_copied_to_memory_that_was_given_back(pretended):
+def test_boxes_are_never_copied_to_memory_that_was_given_back(gpu):
     """What holds that memory is forgotten before the last of the calls that use it."""
     frames = [upload(np.zeros((40 + number, 60, 3), np.uint8)) for number in range(MOST + 9)]
     out, boxes = upload(np.zeros((300, 3, 2, 2), np.float32)), np.tile(BOXES, (150, 1))
     for frame in (*frames, frames[MOST // 2]):
         long = looked_at(crop_resize, frame, boxes, (2, 2), out=out)
-        assert pretended.copies[-1][0] not in pretended.freed
+        assert gpu.copies[-1][0] not in gpu.freed
     assert not long
 
 
 @pytest.mark.parametrize("why", ["read by the host", "of two libraries", "with a stream of their own"])
-def test_calls_that_wait_are_looked_at_every_time(pretended, why):
+def test_calls_that_wait_are_looked_at_every_time(gpu, why):
     frame, boxes, outside = upload(FRAME), OnGpu(BOXES), "clip"
     if why == "read by the host":
         boxes, outside = upload(BOXES), "error"
@@ -195,19 +191,19 @@ def test_calls_that_wait_are_looked_at_every_time(pretended, why):
         frame, boxes = OnGpu(FRAME), OnGpu(BOXES, 7)
     plan = CropPlan(frame, 5, (24, 36), outside=outside)
     for crop in (plan.run, partial(crop_resize, size=(24, 36), outside=outside)):
-        out, waits = OnGpu(RESULT) if outside == "clip" else None, len(pretended.waits)
+        out, waits = OnGpu(RESULT) if outside == "clip" else None, len(gpu.waits)
         assert all(looked_at(crop, frame, boxes, out=out) for _ in range(3))
-        assert pretended.waits[waits:] == [(1, 7)] * (3 if why == "with a stream of their own" else 0)
+        assert gpu.waits[waits:] == [(1, 7)] * (3 if why == "with a stream of their own" else 0)
 
 
-def test_what_the_driver_refuses_is_told_and_leaves_the_plan_free(pretended, crop):
+def test_what_the_driver_refuses_is_told_and_leaves_the_plan_free(gpu, crop):
     frame, many = upload(FRAME), np.tile(BOXES, (150, 1))
     for _ in range(2):
         for name, status in (("launch", 700), ("copy", 2)):
-            pretended.statuses[name] = status
+            gpu.statuses[name] = status
             with pytest.raises(RuntimeError, match=f"the CUDA driver answers error {status}"):
                 crop(frame, many)
-            pretended.statuses.clear()
+            gpu.statuses.clear()
         crop(frame, many)
     assert not looked_at(crop, frame, many)
 
@@ -226,8 +222,8 @@ def test_tensors_are_cropped_on_torchs_stream_of_the_moment(torch, maker):
         crop(frame, boxes)
 
 
-def test_the_first_call_of_a_kind_is_not_captured(pretended):
-    pretended.captured.add(5)
+def test_the_first_call_of_a_kind_is_not_captured(gpu):
+    gpu.captured.add(5)
     with pytest.raises(InputError, match="reserves memory, which a graph can't capture"):
         crop_resize(OnGpu(FRAME), BOXES, 8, stream=5)
 
@@ -279,7 +275,7 @@ WRONG = {
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 @pytest.mark.parametrize("words", WRONG)
-def test_boxes_are_refused_in_the_same_words_at_every_call(pretended, words, device):
+def test_boxes_are_refused_in_the_same_words_at_every_call(gpu, words, device):
     outside, box = WRONG[words]
     frame = FRAME if device == "cpu" else upload(FRAME)
     plan = CropPlan(frame, 2, 8, outside=outside, device=device)

@@ -1,4 +1,4 @@
-"""Frames of video, NV12 and P010, and frames whose channels lie in another order, on the CPU."""
+"""Frames of video, NV12 and P010, and frames whose channels lie in another order, beside those of the table."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
+import pretended
 import pytest
-from crop_case import Exported
-from gpu import random_frame
+from cases.crops import random_frame
+from exported import Exported
 
 from octopus import NV12, P010, CropPlan, FrameStream, InputError, crop_resize
-from octopus.arrays import memory
 from octopus.crop.frame import frame_spec, frame_view
 from octopus.crop.video import Coding
 from octopus_study.reference import crops as reference
@@ -24,19 +24,7 @@ BOXES = np.array(
     [(0, 0, 150, 100), (3, 5, 40, 90), (10.5, 3.25, 70.75, 60.5), (149, 99, 150, 100), (147.2, 3, 149.9, 8),
      (1, 0, 148, 99), (131, 51, 150, 100)], np.float32,
 )  # fmt: skip
-OPTIONS = [
-    {},
-    {"antialias": True},
-    {"letterbox": True},
-    {"edge": "image"},
-    {"edge": "image", "antialias": True},
-    {"outside": "pad", "pad_mode": "reflect"},
-    {"outside": "pad", "pad_mode": "edge", "antialias": True},
-    {"outside": "pad", "letterbox": True, "pad_value": (1.0, 2.0, 3.0)},
-    {"filter": "nearest"},
-    {"filter": "bicubic"},
-]
-FINE = 5e-3  # as in test_options
+FINE = 5e-3  # levels
 ARITHMETIC = 2e-4  # float32 coefficients, whose terms reach 547, against float64
 
 
@@ -91,21 +79,6 @@ def test_colours_come_back_from_how_they_are_coded(form, matrix, range):
     assert np.abs(pixels(other) - 255 * colours).max() > 5
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("form", [NV12, P010])
-def test_crops_are_those_of_the_converted_frame(form, options):
-    frame, mean, std = video(form), np.array([3, 4, 5.0]), np.array([2, 3, 4.0])
-    boxes = BOXES + np.float32([-5.5, -3, 4, 9]) if "outside" in options else BOXES
-    for size, layout in product(((30, 41), (7, 5), (120, 200)), ("NCHW", "NHWC")):
-        given = {**options, "layout": layout}
-        right = reference.crop_resize(rgb(frame), boxes, size, mean, std, **given)
-        for dtype, rounding in (("float32", 0), ("uint8", 0.5)) if form is NV12 else (("float32", 0),):
-            found = crop_resize(frame, boxes, size, mean=mean, std=std, dtype=dtype, device="cpu", **given)
-            found = found[0] if "letterbox" in options else found
-            expected = right.clip(0, 255) if dtype == "uint8" else right
-            assert found.dtype == dtype and np.abs(found - expected).max() < FINE + rounding
-
-
 @pytest.mark.parametrize("form", [NV12, P010])
 @pytest.mark.parametrize(("height", "width"), [(2, 2), (2, 14), (4, 16), (2, 18)])
 def test_small_frames_and_both_shapes_of_chroma(form, height, width):
@@ -153,14 +126,6 @@ def test_a_plan_takes_any_coding_of_its_kind_and_no_other_frames():
         CropPlan(random_frame(HEIGHT, WIDTH), 3, (9, 8), device="cpu").run(frame, BOXES[:1])
 
 
-def test_calls_in_turns_find_the_right_kernel():
-    array, frame = random_frame(HEIGHT, WIDTH), video(NV12)
-    first = [crop_resize(given, WHOLE, 8, device="cpu") for given in (array, frame)]
-    for _ in range(2):
-        again = [crop_resize(given, WHOLE, 8, device="cpu") for given in (array, frame)]
-        assert all(map(np.array_equal, first, again))
-
-
 @pytest.mark.parametrize("wrong", ["y", "uv"])
 def test_a_result_in_the_memory_of_either_plane_is_refused(wrong):
     space = np.zeros((1, 3, 64, 64), np.uint8)
@@ -194,68 +159,20 @@ def test_coefficients_are_those_of_the_tables():
     assert full is Coding("nv12", "bt601", "full").coefficients and not full.flags.writeable
 
 
-def test_both_planes_go_to_the_gpu_one_behind_the_other(monkeypatch):
-    """`Stage` with a pretended GPU: what lies there is what the description of it says."""
-    device = {"there": np.zeros(HEIGHT * WIDTH * 2, np.uint8)}
-
-    def copy(goal, source, nbytes, queue):
-        import ctypes
-
-        ctypes.memmove(goal, source, nbytes)
-
-    def made(shape, dtype, stream):
-        return SimpleNamespace(pointer=device["there"].ctypes.data)
-
-    monkeypatch.setattr(memory.memory, "copy", copy)
-    monkeypatch.setattr(memory.memory, "DeviceArray", made)
-    frame = frame_view(video(NV12))
-    stage, seen = memory.Stage(frame.nbytes, (), None), []
-    stage.run(
-        frame, (), SimpleNamespace(sync=lambda: None), lambda pixels: seen.append(frame.packed_at(pixels))
-    )
-    (there,) = seen
-    assert frame.nbytes == HEIGHT * WIDTH * 3 // 2 and there.device == there.chroma.device == "cuda"
-    assert (
-        there.pointer == device["there"].ctypes.data
-        and there.chroma.pointer == there.pointer + HEIGHT * WIDTH
-    )
-    assert there.strides == (WIDTH, 1, 0) and there.chroma.strides == (WIDTH, 2, 1)
-    given = video(NV12)
-    assert np.array_equal(device["there"][: frame.nbytes], np.vstack([given.y, given.uv]).ravel())
+gpu = pytest.fixture(pretended.installed)
 
 
-# Every option with the order that is turned and left out of; of the others one of each form of kernel.
-ORDERED = [(np.uint8, "BGRA", options) for options in OPTIONS] + [
-    (dtype, order, options)
-    for dtype, order in ((np.uint8, "BGR"), (np.uint8, "RGBA"), (np.uint16, "BGRA"), (np.float32, "RGBA"))
-    for options in ({}, {"outside": "pad", "letterbox": True})
-]
-
-
-@pytest.mark.parametrize(("dtype", "order", "options"), ORDERED, ids=str)
-def test_an_order_is_the_call_on_a_copy_in_the_usual_one(order, dtype, options):
-    frames = np.stack([random_frame(HEIGHT, WIDTH, len(order), np.uint8, seed) for seed in range(2)]).astype(
-        dtype
-    )
-    copies, index = np.ascontiguousarray(reference.reordered(frames, order)), np.arange(len(BOXES)) % 2
-    boxes = BOXES + np.float32([-5.5, -3, 4, 9]) if "outside" in options else BOXES
-    for size, layout, result in (
-        ((30, 41), "NCHW", "float32"),
-        ((7, 5), "NHWC", "uint8" if order == "BGRA" and dtype == np.uint8 and not options else "float32"),
-        ((120, 200), "NHWC", "float32"),
-    ):
-        given = {
-            "mean": (3, 4, 5),
-            "std": (2, 3, 4),
-            "layout": layout,
-            "dtype": result,
-            "frame_index": index,
-            **options,
-        }
-        found = crop_resize(frames, boxes, size, channels=order, device="cpu", **given)
-        right = crop_resize(copies, boxes, size, device="cpu", **given)
-        pairs = zip(found, right, strict=True) if "letterbox" in options else [(found, right)]
-        assert all(np.array_equal(*pair) for pair in pairs)
+def test_both_planes_go_to_the_gpu_one_behind_the_other(gpu):
+    frame = video(NV12)
+    crop_resize(frame, BOXES, 8, device="cuda")
+    (made,), planes = gpu.launches, [(to, content) for to, _, content in gpu.copies[:2]]
+    assert [content for _, content in planes] == [
+        np.ascontiguousarray(p).tobytes() for p in (frame.y, frame.uv)
+    ]
+    assert planes[1][0] == planes[0][0] + HEIGHT * WIDTH
+    assert made.values[:4] == (planes[0][0], WIDTH, WIDTH, HEIGHT)
+    assert made.values[-10:-8] == (planes[1][0], WIDTH)
+    assert made.values[-8:] == tuple(frame_view(frame).coding.coefficients / np.float32(255))
 
 
 def test_only_a_known_order_of_as_many_channels_is_taken():
@@ -267,16 +184,13 @@ def test_only_a_known_order_of_as_many_channels_is_taken():
     assert (spec.channels, spec.stored, spec.name) == (3, 4, "uint8x3-bgra")
 
 
-def test_a_stream_takes_an_order():
+@pytest.mark.parametrize("form", [NV12, P010])
+def test_a_stream_takes_video_and_other_orders(form):
     frame = random_frame(HEIGHT, WIDTH, 4)
     stream = FrameStream(frame, 3, (8, 9), channels="BGRA", device="cpu")
     stream.buffer()[...] = frame
     right = crop_resize(frame[..., 2::-1].copy(), BOXES[:2], (8, 9), device="cpu")
     assert np.array_equal(stream.submit(BOXES[:2]), right)
-
-
-@pytest.mark.parametrize("form", [NV12, P010])
-def test_a_stream_takes_video(form):
     frames = [video(form, seed=seed) for seed in range(3)]
     stream = FrameStream(frames[0], 3, (8, 9), device="cpu")
     for frame in frames:

@@ -1,0 +1,8 @@
+"""All tables of cases."""
+
+from __future__ import annotations
+
+from cases import crops, images, ragged, tiles
+
+TABLES = {"crops": crops.CASES, "images": images.CASES, "ragged": ragged.CASES, "tiles": tiles.CASES}
+ALL = [(table, name) for table, cases in TABLES.items() for name in cases]

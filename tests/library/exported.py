@@ -1,0 +1,22 @@
+"""Arrays of a library that Octopus doesn't know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class Exported:
+    """What offers DLPack and nothing else."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The array's own."""
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The host."""
+        return self._array.__dlpack_device__()

@@ -365,7 +365,7 @@ STORED = {
     "power-of-another-run": "power of another run",
     "time-of-another-run": "time of another run",
     "trace-of-another-run": "trace of another run",
-    "short-windows": "windows of two seconds",
+    "short-windows": "windows of three seconds",
     "few-windows": "four windows",
     "idle-from-elsewhere": "net of an idle from elsewhere",
 }

@@ -9,28 +9,70 @@
     table = run.write(folder)                              # power.csv and power.json, returns the CSV
     table = no_sensor_run().write(folder)                  # every row unavailable
 
-One timeline is drawn (power-on test, idle, windows, idle), a sensor looks at it, and every row follows from what the
-sensor saw: so the energies are the integrals of the trace, and a test can spoil one thing and leave the rest whole.
-No value here was measured.
+The study itself runs, in the time of a simulated machine: so a test can spoil one thing and leave the rest whole. No
+value here was measured.
 """
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
-from collections.abc import Sequence
+import random
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
-import numpy as np
 import pandas as pd
-from synthetic_timeline import PROFILES, WORKLOAD, Builder, Law, sampling_cost
 
+from octopus_study.measure import Method
 from octopus_study.measure.rows import Case, Row, unavailable
+from octopus_study.studies.comparison import measure_plan
+from octopus_study.studies.power import study
+from octopus_study.studies.power.settings import Power
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "studies"))
+from power_machine import Machine
 
 METHODS = ("octopus", "published", "n-launches")
+WORKLOAD = "visdrone"
 NO_SENSOR = "no power sensor (looked at NVML: no driver; RAPL: energy_uj: permission denied)"
+Law = Callable[[str, int], float]
+# By scope: the machine, and of each method milliseconds, fixed and per object, and the watts that it comes near.
+PROFILES: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float]]]] = {
+    "gpu_board": (
+        {"name": "nvml", "idle_watts": 125.5, "limit_watts": 700.0},
+        {"octopus": (0.9, 5e-4, 700), "published": (2.0, 1.7e-3, 345), "n-launches": (0.1, 0.054, 136)},
+    ),
+    "module_vdd_in": (
+        {
+            "name": "ina3221",
+            "idle_watts": 5.73,
+            "limit_watts": 25.0,
+            "has_counter": False,
+            "dither_ns": 19_000_000,
+        },
+        {"octopus": (0.9, 0.12, 9.6), "published": (1.6, 0.198, 8.7), "n-launches": (0.4, 0.244, 8.05)},
+    ),
+    "cpu_package": (
+        {"name": "rapl", "idle_watts": 32.0, "limit_watts": 150.0, "has_power": False},
+        {"octopus": (0.9, 0.15, 128), "published": (1.6, 0.62, 121), "n-launches": (0.2, 0.64, 110)},
+    ),
+}
+
+
+class Untroubled:
+    """Nothing slows the machine down."""
+
+    readable = True
+
+    def __call__(self) -> str:
+        return ""
 
 
 @dataclass
@@ -145,60 +187,78 @@ def power_run(
     counts: Sequence[int] = (100, 1000),
     paced_counts: Sequence[int] = (100,),
     again_counts: Sequence[int] = (),
-    methods: Sequence[str] = METHODS,
-    windows: int = 5,
-    window_seconds: float = 5.0,
     frame_rate: float = 30.0,
     watts: Law | None = None,
-    time_ms: Law | None = None,
-    idle_watts: float | None = None,
-    limit_watts: float | None = None,
-    period_seconds: float | None = None,
-    counter: bool | None = None,
     idle_drift: float = 0.0,
     dataset: str = "visdrone-val",
     machine: str = "pretended",
-    seed: int = 1,
 ) -> PowerRun:
     """Return a healthy, complete run of the study.
 
     Parameters
     ----------
     scope : {"gpu_board", "module_vdd_in", "cpu_package"}
-        Takes the sensor, the levels and the times of `PROFILES`; the further arguments change them.
+        Takes the sensor, the levels and the times of `PROFILES`.
     counts, paced_counts, again_counts : sequence of int
         Numbers of boxes back to back; those also run at `frame_rate`; those with ``octopus-again``.
-    methods : sequence of str
-    windows : int
-        Rounds; each arm has one window in each.
-    window_seconds : float
-        Shortest window; 50 updates of the sensor where those take longer.
-    watts, time_ms : callable (method, n) -> float, optional
-        Power under load, and the time of a frame.
-    idle_watts, limit_watts, period_seconds : float, optional
-        Idle level, limit, and time between two values of the sensor.
-    counter : bool, optional
-        Whether the sensor has an energy counter.
+    watts : callable (method, n) -> float, optional
+        Power under load.
     idle_drift : float
         By which fraction idle is higher after a count than before it; beyond 5 % the net energies are unavailable.
     """
-    profile = PROFILES[scope]
-    overrides = {"idle": idle_watts, "limit": limit_watts, "period": period_seconds, "counter": counter}
-    profile = profile._replace(**{name: value for name, value in overrides.items() if value is not None})
-    builder = Builder(
-        scope, profile, dataset, watts, time_ms, frame_rate, idle_drift, np.random.default_rng(seed)
+    settings = (scope, tuple(counts), tuple(paced_counts), tuple(again_counts), frame_rate, watts, idle_drift)
+    rows, notes = _simulated(*settings)
+    device = "cpu" if scope == "cpu_package" else "cuda"
+    rows = rows.assign(dataset=dataset)
+    return PowerRun(rows, copy.deepcopy(notes), device, machine, frame_rate)
+
+
+@cache
+def _simulated(
+    scope: str,
+    counts: tuple[int, ...],
+    paced: tuple[int, ...],
+    again: tuple[int, ...],
+    rate: float,
+    watts: Law | None,
+    drift: float,
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Run the study on a simulated machine; return its rows and notes."""
+    profile, laws = PROFILES[scope]
+    idle = profile["idle_watts"]
+    machine = Machine(scope=scope, noise=0.001 * idle, **profile)
+    jitter = random.Random(1)
+
+    def frame(name: str, n: int) -> Callable[[], None]:
+        fixed, each, most = laws[name.removesuffix("-again")]
+        load = watts(name, n) if watts else idle + (most - idle) * n / (n + 60)
+
+        def run() -> None:
+            machine.idle_watts = idle * (1 + drift) ** (1 + counts.index(n))
+            ms, draws = (jitter.gauss(value, 0.003 * value) for value in (fixed + each * n, load))
+            machine.spend(round(ms * 1e6), draws)
+
+        return run
+
+    def make_methods(context: Any, n: int, reference: object) -> tuple[list[Method], dict[str, str]]:
+        names = (*METHODS, "octopus-again") if n in again else METHODS
+        return [Method(name, frame(name, n)) for name in names], dict.fromkeys(names, "same")
+
+    power = Power(counts=list(counts), paced_counts=list(paced), again_counts=list(again), frame_rate=rate)
+    context: Any = SimpleNamespace(
+        config=SimpleNamespace(power=power),
+        workload=SimpleNamespace(dataset="visdrone-val"),
+        device="cpu",
+        seed=1,
+        notes={},
+        shared={},
+        process=0,
+        throttle=Untroubled(),
     )
-    builder.window = max(window_seconds, 50 * profile.period)
-    builder.self_test()
-    for n in counts:
-        again = ("octopus-again",) if n in again_counts else ()
-        paced = n in paced_counts
-        builder.count(n, (*methods, *again), tuple(methods) if paced else (), windows)
-    builder.observe()
-    rows = [*builder.rows(), *sampling_cost(builder, min(counts))]
-    power = builder.record()
-    table = pd.DataFrame(rows, columns=Row._fields)
-    return PowerRun(table, {"power": power}, profile.device, machine, frame_rate)
+    fakes = {"make_methods": make_methods, "reference_of": lambda context: None, "shortage": lambda *_: ""}
+    with mock.patch.multiple(study, **fakes):
+        rows = measure_plan(context, study.plan(context, machine.open_session, machine))
+    return pd.DataFrame(rows, columns=Row._fields), context.notes
 
 
 def no_sensor_run(

@@ -85,10 +85,9 @@ def test_a_load_that_draws_no_more_than_the_idle_device_has_no_energy(layer, wat
     level = Level("unknown", (power_of(100.0), power_of(99.999_999_99)))
     energy = WindowEnergy(window, None, power_of(watts).times(5000 * MS), 0.01)
     rows = method_rows(
-        Place(CASE, "octopus", layer, 0, "same", 0),
+        Place(CASE, "octopus", layer, 0, "same", 0, BOARD.chip),
         [(0, Taken(window, energy, ""))],
         1,
-        BOARD.chip,
         level,
         "",
     )

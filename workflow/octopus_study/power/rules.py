@@ -40,149 +40,118 @@ class Rule(NamedTuple):
     misreadings: tuple[Misreading, ...]
 
 
-def _rule(id: str, stage: str, holds: str, stops: str, *misreadings: tuple[str, str, str]) -> Rule:
-    return Rule(id, stage, holds, stops, tuple(Misreading(*each) for each in misreadings))
-
-
 RULES = (
-    _rule(
-        "typed-units", PARSE, "Watts come from a power, from V x I, or from an energy counter", "another unit",
-        (INA3221, "voltage-as-power", "in1_input, millivolts, taken as milliwatts"),
-        (INA3221, "current-as-power", "curr1_input, milliamperes, taken as milliwatts"),
-        (INA3221, "power-as-voltage", "a power taken as the voltage of V x I"),
-        (INA3221, "voltage-file-as-current", "V x V: in1_input in the place of curr1_input"),
-        (STORED, "volts-in-the-column", "millivolts in a column of powers"),
-    ),
-    _rule(
-        "same-channel", PARSE, "V and I are of one channel of one chip", "the current of a neighbour",
-        (INA3221, "neighbour-current", "V of channel 1 times I of channel 2"),
-        (INA3221, "neighbour-chip", "V and I of the same channel number of two chips"),
-    ),
-    _rule(
-        "shunt-channel", PARSE, "A bus voltage is no shunt voltage", "in4 to in7 of an INA3221, microvolts",
-        (INA3221, "shunt-as-bus", "the rail's label on in4, a shunt voltage in microvolts"),
-        (INA3221, "sum-of-shunts", "the rail's label on in7, the sum of the shunt voltages"),
-    ),
-    _rule(
-        "enabled", OPEN, "The channel is enabled", "the last value of a channel that is switched off",
-        (INA3221, "channel-disabled", "a channel that is switched off yet shows numbers"),
-    ),
-    _rule(
-        "rail-label", OPEN, "The rail's label stands on exactly one channel", "a rail guessed by its number",
-        (INA3221, "label-missing", "no channel is labelled VDD_IN"),
-        (INA3221, "label-twice", "two channels are labelled VDD_IN"),
-    ),
-    _rule(
-        "readable", OPEN, "Readings succeed, at opening and in nine of ten later", "a sensor that only initialises",
-        (INA3221, "current-missing", "the rail has a voltage and no current"),
-        (INA3221, "current-empty", "the file of the current is empty"),
-        (INA3221, "current-no-number", "the file of the current holds a word"),
-        (INA3221, "current-forbidden", "the file of the current may not be read"),
-        (NVML, "initialises-only", "NVML initialises, then supports no reading"),
-        (NVML, "drops-out", "every third reading fails"),
-        (RAPL, "package-forbidden", "only root may read energy_uj"),
-        (RAPL, "package-empty", "energy_uj is empty"),
-    ),
-    _rule(
-        "plausible-range", POWER_ON, "Power is above its floor and at most 1.15 times the limit", "a scale wrong",
-        (INA3221, "current-zero", "a current that couldn't be converted is reported as 0"),
-        (NVML, "zero-for-failed", "every third reading is reported as 0"),
-        (NVML, "thousand-fold", "microwatts and microjoules in the place of milli"),
-        (NVML, "thousandth", "watts and joules in the place of milli"),
-        (RAPL, "package-frozen", "the counter stands still, as in some virtual machines"),
-    ),
-    _rule(
-        "sibling-voltage", POWER_ON, "No voltage beside it shows the same number", "a voltage named power",
-        (INA3221, "episode", "a driver reports the millivolts of the 5 V rail as power"),
-        (INA3221, "core-voltage", "a driver reports a core voltage as power; it follows load"),
-    ),
-    _rule(
-        "hierarchy", POWER_ON, "A rail draws at least what the rails behind it draw", "labels that are swapped",
-        (INA3221, "labels-swapped", "the labels VDD_IN and VDD_CPU_GPU_CV are swapped"),
-    ),
-    _rule(
-        "counter-monotonic", POWER_ON, "The energy counter never goes back", "a counter that was reset",
-        (NVML, "counter-reset", "the counter starts anew, as when a driver is loaded"),
-        (RAPL, "package-reset", "the counter goes back, and not because it is full"),
-    ),
-    _rule(
-        "distinct-values", POWER_ON, "At least ten different values were seen", "a frozen or modelled value",
-        (INA3221, "frozen-board", "every file repeats its first number"),
-        (NVML, "constant", "one value, whatever the board does"),
-        (NVML, "by-state", "a model with one value per performance state"),
-        (CUT, "freezes-later", "the power stands still from the power-on test's end on"),
-    ),
-    _rule(
-        "rises", POWER_ON, "Each load raises power by 10 % and 5 sigma", "whatever doesn't follow the device",
-        (INA3221, "other-rail", "VDD_IN stands on a rail that the module doesn't load"),
-        (NVML, "other-gpu", "another GPU of the machine, idle, in the warm air of this one"),
-    ),
-    _rule(
-        "load-above-idle", POWER_ON, "Each load draws more than any idle phase", "a baseline that drifts",
-        (NVML, "not-alone", "another program works on the board at first, then ends"),
-        (STORED, "voltage-table", "the published table of millivolts"),
-        (STORED, "voltage-table-relabelled", "its successor, all rows below idle"),
-    ),
-    _rule(
-        "comes-back", POWER_ON, "After a load at least 80 % of its rise is gone", "a quantity that adds up",
-        (NVML, "leak", "what grows with work and partly stays, such as memory in use"),
-    ),
-    _rule(
-        "counter-agrees", POWER_ON, "Counter and integral of power agree within 5 %", "two devices, two units",
-        (NVML, "counter-elsewhere", "power of one GPU, energy counter of another"),
-        (NVML, "counter-frozen", "the counter stands still beside a live power"),
-    ),
-    _rule(
-        "power-on-test", WINDOW, "An energy needs the proof that this sensor passed the power-on test",
-        "energies of a sensor that nobody saw follow a load",
-        (CUT, "no-test", "an energy is asked for without a power-on test"),
-        (CUT, "test-of-another", "the module's energies by the test of its GPU"),
-        (STORED, "no-record", "energies without the record of a power-on test"),
-    ),
-    _rule(
-        "idle-drift", WINDOW, "Idle before and after is within 5 %", "net energies against a moving baseline",
-        (CUT, "moving-idle", "net of an idle power that drifted by 10 % meanwhile"),
-    ),
-    _rule(
-        "identity", TABLE, "Energy is not a constant times time", "a power that is none, whatever its origin",
-        (STORED, "power-by-name", "thermal design power times time"),
-    ),
-    _rule(
-        "scope", TABLE, "All powers of a table are the power of one thing", "powers of two scopes in one column",
-        (STORED, "two-scopes", "idle of the module beside loads of its GPU"),
-    ),
-    _rule(
-        "missing-not-zero", TABLE, "A missing value says why, and is no 0", "a failed reading as a small power",
-        (STORED, "silent-gap", "a value is missing and nothing says why"),
-    ),
-    _rule(
-        "power-times-time", TABLE, "Energy is power times time within 2 %", "columns of different runs",
-        (STORED, "power-of-another-run", "powers that were measured on another day"),
-    ),
-    _rule(
-        "same-window", TABLE, "Time, frames and energy are of one window", "a time and an energy of two runs",
-        (STORED, "time-of-another-run", "times that were measured without the sampler"),
-    ),
-    _rule(
-        "trace-agrees", TABLE, "The stored trace gives the stored energy again", "energies that no sensor saw",
-        (STORED, "trace-of-another-run", "a trace that was not taken in these windows"),
-    ),
-    _rule(
-        "window-length", TABLE, "Windows last 5 s and 50 updates", "energies between two updates of the sensor",
-        (STORED, "short-windows", "windows of 3 s"),
-    ),
-    _rule(
-        "frame-rate", TABLE, "Paced frames come at their rate", "energies at a rate that wasn't kept",
-        (STORED, "late-frames", "25 frames/s, published as energies at 30"),
-    ),
-    _rule(
-        "window-count", TABLE, "Each arm has five windows", "a single lucky window",
-        (STORED, "few-windows", "three windows per arm"),
-    ),
-    _rule(
-        "net-of-idle", TABLE, "Net is gross less the measured idle", "an idle power from elsewhere",
-        (STORED, "idle-from-elsewhere", "net of an idle power that was not measured"),
-    ),
+    Rule("typed-units", PARSE, "Watts come from a power, from V x I, or from an energy counter", "another unit", (
+        Misreading(INA3221, "voltage-as-power", "in1_input, millivolts, taken as milliwatts"),
+        Misreading(INA3221, "current-as-power", "curr1_input, milliamperes, taken as milliwatts"),
+        Misreading(INA3221, "power-as-voltage", "a power taken as the voltage of V x I"),
+        Misreading(INA3221, "voltage-file-as-current", "V x V: in1_input in the place of curr1_input"),
+        Misreading(STORED, "volts-in-the-column", "millivolts in a column of powers"),
+    )),
+    Rule("same-channel", PARSE, "V and I are of one channel of one chip", "the current of a neighbour", (
+        Misreading(INA3221, "neighbour-current", "V of channel 1 times I of channel 2"),
+        Misreading(INA3221, "neighbour-chip", "V and I of the same channel number of two chips"),
+    )),
+    Rule("shunt-channel", PARSE, "A bus voltage is no shunt voltage", "in4 to in7 of an INA3221, microvolts", (
+        Misreading(INA3221, "shunt-as-bus", "the rail's label on in4, a shunt voltage in microvolts"),
+        Misreading(INA3221, "sum-of-shunts", "the rail's label on in7, the sum of the shunt voltages"),
+    )),
+    Rule("enabled", OPEN, "The channel is enabled", "the last value of a channel that is switched off", (
+        Misreading(INA3221, "channel-disabled", "a channel that is switched off yet shows numbers"),
+    )),
+    Rule("rail-label", OPEN, "The rail's label stands on exactly one channel", "a rail guessed by its number", (
+        Misreading(INA3221, "label-missing", "no channel is labelled VDD_IN"),
+        Misreading(INA3221, "label-twice", "two channels are labelled VDD_IN"),
+    )),
+    Rule("readable", OPEN, "Readings succeed, at opening and in nine of ten later", "a sensor that only initialises", (
+        Misreading(INA3221, "current-missing", "the rail has a voltage and no current"),
+        Misreading(INA3221, "current-empty", "the file of the current is empty"),
+        Misreading(INA3221, "current-no-number", "the file of the current holds a word"),
+        Misreading(INA3221, "current-forbidden", "the file of the current may not be read"),
+        Misreading(NVML, "initialises-only", "NVML initialises, then supports no reading"),
+        Misreading(NVML, "drops-out", "every third reading fails"),
+        Misreading(RAPL, "package-forbidden", "only root may read energy_uj"),
+        Misreading(RAPL, "package-empty", "energy_uj is empty"),
+    )),
+    Rule("plausible-range", POWER_ON, "Power is above its floor and at most 1.15 times the limit", "a scale wrong", (
+        Misreading(INA3221, "current-zero", "a current that couldn't be converted is reported as 0"),
+        Misreading(NVML, "zero-for-failed", "every third reading is reported as 0"),
+        Misreading(NVML, "thousand-fold", "microwatts and microjoules in the place of milli"),
+        Misreading(NVML, "thousandth", "watts and joules in the place of milli"),
+        Misreading(RAPL, "package-frozen", "the counter stands still, as in some virtual machines"),
+    )),
+    Rule("sibling-voltage", POWER_ON, "No voltage beside it shows the same number", "a voltage named power", (
+        Misreading(INA3221, "episode", "a driver reports the millivolts of the 5 V rail as power"),
+        Misreading(INA3221, "core-voltage", "a driver reports a core voltage as power; it follows load"),
+    )),
+    Rule("hierarchy", POWER_ON, "A rail draws at least what the rails behind it draw", "labels that are swapped", (
+        Misreading(INA3221, "labels-swapped", "the labels VDD_IN and VDD_CPU_GPU_CV are swapped"),
+    )),
+    Rule("counter-monotonic", POWER_ON, "The energy counter never goes back", "a counter that was reset", (
+        Misreading(NVML, "counter-reset", "the counter starts anew, as when a driver is loaded"),
+        Misreading(RAPL, "package-reset", "the counter goes back, and not because it is full"),
+    )),
+    Rule("distinct-values", POWER_ON, "At least ten different values were seen", "a frozen or modelled value", (
+        Misreading(INA3221, "frozen-board", "every file repeats its first number"),
+        Misreading(NVML, "constant", "one value, whatever the board does"),
+        Misreading(NVML, "by-state", "a model with one value per performance state"),
+        Misreading(CUT, "freezes-later", "the power stands still from the power-on test's end on"),
+    )),
+    Rule("rises", POWER_ON, "Each load raises power by 10 % and 5 sigma", "whatever doesn't follow the device", (
+        Misreading(INA3221, "other-rail", "VDD_IN stands on a rail that the module doesn't load"),
+        Misreading(NVML, "other-gpu", "another GPU of the machine, idle, in the warm air of this one"),
+    )),
+    Rule("load-above-idle", POWER_ON, "Each load draws more than any idle phase", "a baseline that drifts", (
+        Misreading(NVML, "not-alone", "another program works on the board at first, then ends"),
+        Misreading(STORED, "voltage-table", "the published table of millivolts"),
+        Misreading(STORED, "voltage-table-relabelled", "its successor, all rows below idle"),
+    )),
+    Rule("comes-back", POWER_ON, "After a load at least 80 % of its rise is gone", "a quantity that adds up", (
+        Misreading(NVML, "leak", "what grows with work and partly stays, such as memory in use"),
+    )),
+    Rule("counter-agrees", POWER_ON, "Counter and integral of power agree within 5 %", "two devices, two units", (
+        Misreading(NVML, "counter-elsewhere", "power of one GPU, energy counter of another"),
+        Misreading(NVML, "counter-frozen", "the counter stands still beside a live power"),
+    )),
+    Rule("power-on-test", WINDOW, "An energy needs the proof that this sensor passed the power-on test",
+         "energies of a sensor that nobody saw follow a load", (
+        Misreading(CUT, "no-test", "an energy is asked for without a power-on test"),
+        Misreading(CUT, "test-of-another", "the module's energies by the test of its GPU"),
+        Misreading(STORED, "no-record", "energies without the record of a power-on test"),
+    )),
+    Rule("idle-drift", WINDOW, "Idle before and after is within 5 %", "net energies against a moving baseline", (
+        Misreading(CUT, "moving-idle", "net of an idle power that drifted by 10 % meanwhile"),
+    )),
+    Rule("identity", TABLE, "Energy is not a constant times time", "a power that is none, whatever its origin", (
+        Misreading(STORED, "power-by-name", "thermal design power times time"),
+    )),
+    Rule("scope", TABLE, "All powers of a table are the power of one thing", "powers of two scopes in one column", (
+        Misreading(STORED, "two-scopes", "idle of the module beside loads of its GPU"),
+    )),
+    Rule("missing-not-zero", TABLE, "A missing value says why, and is no 0", "a failed reading as a small power", (
+        Misreading(STORED, "silent-gap", "a value is missing and nothing says why"),
+    )),
+    Rule("power-times-time", TABLE, "Energy is power times time within 2 %", "columns of different runs", (
+        Misreading(STORED, "power-of-another-run", "powers that were measured on another day"),
+    )),
+    Rule("same-window", TABLE, "Time, frames and energy are of one window", "a time and an energy of two runs", (
+        Misreading(STORED, "time-of-another-run", "times that were measured without the sampler"),
+    )),
+    Rule("trace-agrees", TABLE, "The stored trace gives the stored energy again", "energies that no sensor saw", (
+        Misreading(STORED, "trace-of-another-run", "a trace that was not taken in these windows"),
+    )),
+    Rule("window-length", TABLE, "Windows last 5 s and 50 updates", "energies between two updates of the sensor", (
+        Misreading(STORED, "short-windows", "windows of 3 s"),
+    )),
+    Rule("frame-rate", TABLE, "Paced frames come at their rate", "energies at a rate that wasn't kept", (
+        Misreading(STORED, "late-frames", "25 frames/s, published as energies at 30"),
+    )),
+    Rule("window-count", TABLE, "Each arm has five windows", "a single lucky window", (
+        Misreading(STORED, "few-windows", "three windows per arm"),
+    )),
+    Rule("net-of-idle", TABLE, "Net is gross less the measured idle", "an idle power from elsewhere", (
+        Misreading(STORED, "idle-from-elsewhere", "net of an idle power that was not measured"),
+    )),
 )  # fmt: skip
 IDS = tuple(rule.id for rule in RULES)
 # The predicates, by rule: of the evidence of a power-on test, and of a stored table.

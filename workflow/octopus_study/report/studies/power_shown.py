@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -286,21 +286,26 @@ def draw_traces(frame: Frame) -> Figure:
 
 
 def _trace(axis: Axes, view: View, trace: str, spans: str) -> float:
-    """Draw power over time with its spans and the mean power of each; return the highest power."""
+    """Draw a stored trace with its spans; return the highest power."""
     points, rows = view.series(trace), view.series(spans)
     if not points or not rows:
         return 1.0
-    at, watts = np.array(points["seconds"]), np.array(points["watts"])
+    draw_trace(axis, points["seconds"], points["watts"], [row[1:] for row in rows.rows()])
+    axis.set_title(f"One round of windows, n = {rows['n'][0]}")
+    return float(max(points["watts"]))
+
+
+def draw_trace(axis: Axes, seconds: Sequence[float], watts: Sequence[float], spans: Iterable[tuple]) -> None:
+    """Draw power over time from the first point on, and spans of it, each with a name, its ends and its mean power."""
+    at = np.array(seconds)
     zero, breaks = at[0], np.flatnonzero(np.diff(at) > _GAP) + 1
-    axis.plot(
-        np.insert(at, breaks, math.nan) - zero, np.insert(watts, breaks, math.nan), color=BLACK, linewidth=0.7
-    )
-    for n, name, start, end, mean in rows.rows():
+    values = np.insert(np.array(watts), breaks, math.nan)
+    axis.plot(np.insert(at, breaks, math.nan) - zero, values, color=BLACK, linewidth=0.7)
+    for name, start, end, mean in spans:
         color, label = _SPANS[name.removesuffix(AGAIN)]
         axis.axvspan(start - zero, end - zero, color=color, alpha=0.22, linewidth=0, label=label)
-        axis.plot([start - zero, end - zero], [mean] * 2, color=BLACK, linewidth=1.2)
-        where = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center", "fontsize": 6}
-        axis.annotate(quantity_text(mean, "W"), ((start + end) / 2 - zero, mean), **where)
-        axis.set_title(f"One round of windows, n = {n}")
+        if mean == mean:
+            axis.plot([start - zero, end - zero], [mean] * 2, color=BLACK, linewidth=1.2)
+            where = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center", "fontsize": 6}
+            axis.annotate(quantity_text(mean, "W"), ((start + end) / 2 - zero, mean), **where)
     axis.set(xlabel="Time (s)")
-    return float(max(watts))

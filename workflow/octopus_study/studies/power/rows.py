@@ -16,9 +16,9 @@ from octopus_study.power.trace import Trace
 from octopus_study.power.windows import Window
 
 BACK_TO_BACK, PACED, IDLE, TRACE, HOST = "back_to_back", "paced", "idle", "trace", "host"
-ENERGY = "energy_per_frame"
+ENERGY, NET = "energy_per_frame", "energy_per_frame_net"
 # A sensor that is quicker than this is stored as means, so that a trace stays readable; a slower one update by update.
-STORED_SECONDS = 0.05
+STORED_NS = 50_000_000
 _HOLE_NS = 500_000_000
 
 
@@ -32,7 +32,7 @@ class Span(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a window's rows belong."""
+    """Where a window's rows belong, and what the sensor's power is the power of."""
 
     case: Case
     method: str
@@ -40,31 +40,27 @@ class Place(NamedTuple):
     block: int
     answer: str
     zero_ns: int
+    scope: str
 
     def row(self, quantity: str, unit: str, value: float) -> Row:
-        """One value of the window."""
+        """One value of the clock."""
         return self.case.row(
             self.method, self.layer, quantity, unit, value, block=self.block, answer=self.answer
         )
 
-    def gap(self, quantity: str, unit: str, reason: str) -> Row:
-        """Why there is none."""
-        row = unavailable(self.case, self.method, self.layer, quantity, unit, reason)
-        return row._replace(block=self.block)
+    def sensed(self, quantity: str, unit: str, value: float | str) -> Row:
+        """One value of the sensor, or why there is none."""
+        name = f"{quantity}_{self.scope}"
+        if isinstance(value, str):
+            return unavailable(self.case, self.method, self.layer, name, unit, value)._replace(
+                block=self.block
+            )
+        return self.row(name, unit, value)
 
 
 class Taken(NamedTuple):
-    """A window and what is known of it.
-
-    Attributes
-    ----------
-    window : Window
-    energy : WindowEnergy or None
-    why : str
-        Why there is no energy; empty where there is one.
-    capped : float or None
-        Share of the window, and the work around it, in which the power cap held; None where the device doesn't tell.
-    """
+    """A window, its energy or why there is none, and the share of it and the work around it in which the power cap
+    held; None where the device doesn't tell."""
 
     window: Window
     energy: WindowEnergy | None
@@ -73,15 +69,8 @@ class Taken(NamedTuple):
 
 
 class Level(NamedTuple):
-    """The idle power around the windows of a number of objects.
-
-    Attributes
-    ----------
-    net : Watt or str
-        What is taken off for net energies, or why that isn't known.
-    seen : tuple of Watt
-        Mean power of the idle windows, before and behind.
-    """
+    """The idle power around the windows of a number of objects: what is taken off for net energies, or why that isn't
+    known, and the mean power of the idle windows, before and behind."""
 
     net: Watt | str
     seen: tuple[Watt, ...]
@@ -99,16 +88,16 @@ def idle_level(windows: Sequence[Taken]) -> Level:
     """Return the idle power of the windows before and behind; the latter may not have come about."""
     energies = [taken.energy for taken in windows if taken.energy is not None]
     seen = tuple(energy.power for energy in energies)
-    if len(energies) == 2:
-        try:
-            return Level(idle_power(*energies), seen)
-        except SensorError as error:
-            return Level(error.full, seen)
-    return Level(next(taken.why for taken in windows if taken.energy is None), seen)
+    if len(energies) < 2:
+        return Level(next(taken.why for taken in windows if taken.energy is None), seen)
+    try:
+        return Level(idle_power(*energies), seen)
+    except SensorError as error:
+        return Level(error.full, seen)
 
 
 def method_rows(
-    place: Place, windows: Sequence[tuple[int, Taken]], least: int, scope: str, level: Level, lost: str
+    place: Place, windows: Sequence[tuple[int, Taken]], least: int, level: Level, lost: str
 ) -> list[Row]:
     """Rows of a method's windows, each with the number of its round.
 
@@ -121,19 +110,30 @@ def method_rows(
     count, few = len(judged) - len(gaps), ""
     if count < least:
         few = f"{count} of {least} windows have an energy: {lost or gaps[0]}"
-    return [
-        row
-        for number, taken in judged
-        for row in _window_rows(place._replace(block=number), taken, scope, level.net, few)
-    ]
+    rows = []
+    for number, taken in judged:
+        at = place._replace(block=number)
+        rows += _time_rows(at, taken.window)
+        if taken.capped is not None:
+            rows.append(at.row("power_capped", "fraction", taken.capped))
+        if taken.energy is not None:
+            rows += _energy_rows(at, taken.energy)
+        if taken.energy is None or few:
+            rows.append(at.sensed(ENERGY, "mJ", few if taken.energy else taken.why))
+            continue
+        rows.append(at.sensed(ENERGY, "mJ", taken.energy.per_frame().joules * 1e3))
+        net = level.net
+        net = net if isinstance(net, str) else taken.energy.per_frame_net(net).joules * 1e3
+        rows.append(at.sensed(NET, "mJ", net))
+    return rows
 
 
-def idle_rows(place: Place, taken: Taken, scope: str) -> list[Row]:
+def idle_rows(place: Place, taken: Taken) -> list[Row]:
     """Rows of an idle window."""
     rows = _time_rows(place, taken.window)
     if taken.energy is None:
-        return [*rows, place.gap(f"power_mean_{scope}", "W", taken.why)]
-    return [*rows, *_energy_rows(place, taken.energy, scope)]
+        return [*rows, place.sensed("power_mean", "W", taken.why)]
+    return [*rows, *_energy_rows(place, taken.energy)]
 
 
 def _judged(taken: Taken, least: Watt | None) -> Taken:
@@ -143,45 +143,27 @@ def _judged(taken: Taken, least: Watt | None) -> Taken:
     return taken._replace(energy=None, why=why)
 
 
-def _window_rows(place: Place, taken: Taken, scope: str, idle: Watt | str, few: str) -> list[Row]:
-    rows = _time_rows(place, taken.window)
-    if taken.capped is not None:
-        rows.append(place.row("power_capped", "fraction", taken.capped))
-    gross, net = f"{ENERGY}_{scope}", f"{ENERGY}_net_{scope}"
-    if taken.energy is None:
-        return [*rows, place.gap(gross, "mJ", taken.why)]
-    rows += _energy_rows(place, taken.energy, scope)
-    if few:
-        return [*rows, place.gap(gross, "mJ", few)]
-    rows.append(place.row(gross, "mJ", taken.energy.per_frame().joules * 1e3))
-    if isinstance(idle, str):
-        return [*rows, place.gap(net, "mJ", idle)]
-    return [*rows, place.row(net, "mJ", taken.energy.per_frame_net(idle).joules * 1e3)]
-
-
 def _time_rows(place: Place, window: Window) -> list[Row]:
     """Rows of what the clock saw."""
     start = (window.start_ns - place.zero_ns) * 1e-9
     rows = [place.row("window", "s", window.seconds), place.row("window_start", "s", start)]
     if window.frames:
-        rows += [
-            place.row("time_per_frame", "ms", window.frame_ms),
-            place.row("frames", "count", window.frames),
-        ]
+        rows.append(place.row("time_per_frame", "ms", window.frame_ms))
+        rows.append(place.row("frames", "count", window.frames))
     if place.layer == PACED:
         rows.append(place.row("late_frames", "count", window.late))
     return rows
 
 
-def _energy_rows(place: Place, energy: WindowEnergy, scope: str) -> list[Row]:
+def _energy_rows(place: Place, energy: WindowEnergy) -> list[Row]:
     """Rows of what the sensor saw."""
     rows = [
-        place.row(f"power_mean_{scope}", "W", energy.power.watts),
-        place.row(f"energy_uncertainty_{scope}", "fraction", energy.uncertainty),
+        place.sensed("power_mean", "W", energy.power.watts),
+        place.sensed("energy_uncertainty", "fraction", energy.uncertainty),
     ]
     for source, joule in (("counter", energy.by_counter), ("integral", energy.by_integral)):
         if joule is not None:
-            rows.append(place.row(f"window_energy_{source}_{scope}", "J", joule.joules))
+            rows.append(place.sensed(f"window_energy_{source}", "J", joule.joules))
     return rows
 
 
@@ -191,14 +173,13 @@ def trace_rows(case: Case, trace: Trace, spans: Sequence[Span], zero_ns: int) ->
     `block` is the number of milliseconds since `zero_ns`.
     """
     rows: dict[int, Row] = {}
-    quantity, spans = f"power_{trace.scope}", sorted(spans)
+    spans = sorted(spans)
     for at_ns, power in _points(trace):
         span = next((span for span in spans if span.start_ns <= at_ns <= span.end_ns), None)
-        where = case._replace(n=span.n if span else case.n)
-        block = (at_ns - zero_ns) // 1_000_000
+        where, block = case._replace(n=span.n if span else case.n), (at_ns - zero_ns) // 1_000_000
+        place = Place(where, span.method if span else "between", TRACE, block, "n/a", zero_ns, trace.scope)
         if block >= 0:
-            method = span.method if span else "between"
-            rows[block] = where.row(method, TRACE, quantity, "W", power.watts, block=block)
+            rows[block] = place.sensed("power", "W", power.watts)
     return list(rows.values())
 
 
@@ -208,8 +189,7 @@ def _points(trace: Trace) -> list[tuple[int, Watt]]:
     if not read:
         return list(levels(trace))
     updates = trace.power_updates()
-    seconds = (read[-1][0] - read[0][0]) * 1e-9
-    return updates if len(updates) * STORED_SECONDS <= seconds + STORED_SECONDS else list(_means(read))
+    return updates if len(updates) * STORED_NS <= read[-1][0] - read[0][0] + STORED_NS else list(_means(read))
 
 
 def _means(read: Sequence[tuple[int, Watt]]) -> Iterator[tuple[int, Watt]]:
@@ -218,17 +198,16 @@ def _means(read: Sequence[tuple[int, Watt]]) -> Iterator[tuple[int, Watt]]:
     The mean is the integral over the stretch, and not the mean of its readings, of which it holds now two, now three:
     so the stored trace has the energy of the readings.
     """
-    length = round(STORED_SECONDS * 1e9)
     times = [at for at, _ in read]
-    first, last = -(-times[0] // length), times[-1] // length
-    for start in range(first * length, last * length, length):
-        end = start + length
+    for start in range(-(-times[0] // STORED_NS) * STORED_NS, times[-1] // STORED_NS * STORED_NS, STORED_NS):
+        end = start + STORED_NS
         inside = slice(bisect_right(times, start), bisect_left(times, end))
         if times[inside.stop] - times[inside.start - 1] > _HOLE_NS:
             continue  # nothing was read there
         ends = _between(read, inside.start, start), _between(read, inside.stop, end)
         powers = [ends[0], *(power for _, power in read[inside]), ends[1]]
-        yield start + length // 2, Joule.integral([start, *times[inside], end], powers).over_time(length)
+        mean = Joule.integral([start, *times[inside], end], powers).over_time(STORED_NS)
+        yield start + STORED_NS // 2, mean
 
 
 def _between(read: Sequence[tuple[int, Watt]], later: int, at_ns: int) -> Watt:

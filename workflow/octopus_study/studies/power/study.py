@@ -20,11 +20,11 @@ import numpy as np
 from octopus_study.measure import Case, Method, Row, unavailable
 from octopus_study.measure.rows import describe
 from octopus_study.peers.availability import Unavailable
-from octopus_study.power.energy import WindowEnergy, window_energy
+from octopus_study.power.energy import window_energy
 from octopus_study.power.selftest import SystemClock, TimeSource
 from octopus_study.power.session import NoUsableSensor, PowerSession, open_session
 from octopus_study.power.source import SensorError
-from octopus_study.power.windows import Stretch, Window, back_to_back, idle, paced, rate_missed, stretch
+from octopus_study.power.windows import Window, back_to_back, idle, paced, rate_missed, stretch
 from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import ReferenceCrops, reference_of
@@ -113,17 +113,19 @@ class _Sweep:
     def rows(self, part: Part) -> Iterator[Row]:
         """Measure every number of objects; whatever fails is a row, and what was measured before is kept."""
         counts = self.settings.counts
-        layers = {count: [one for one in part.comparisons if one.case.n == count] for count in counts}
-        minutes = {count: self._minutes(layers[count]) for count in counts}
-        log.info("power: about %.0f minutes, sensor %s", sum(minutes.values()), self.scope)
+        # Windows of methods that can't keep the frame rate are left out later.
+        windows = self.settings.windows * sum(len(comparison.methods) for comparison in part.comparisons)
+        minutes = (windows * sum(self.work) + 2 * len(counts) * sum(self.rest)) / 60
+        log.info("power: about %.0f minutes, sensor %s", minutes, self.scope)
         reference = reference_of(self.context)
         for number, count in enumerate(counts, 1):
-            log.info("%d objects, %d of %d: %.1f minutes", count, number, len(counts), minutes[count])
+            log.info("%d objects, %d of %d", count, number, len(counts))
+            layers = [one for one in part.comparisons if one.case.n == count]
             try:
-                rows = self._count_rows(layers[count], reference)
+                rows = self._count_rows(layers, reference)
             except Exception as error:  # a number of objects that fails is a row, never the end of the study
                 log.warning("%d objects: %s", count, error)
-                rows = _gaps(layers[count], describe(error))
+                rows = _gaps(layers, describe(error))
             yield from rows
         self.context.notes["power"] = self._notes()
         yield from trace_rows(_case(self.context, 0), self.trace, self.spans, self.zero_ns)
@@ -137,14 +139,15 @@ class _Sweep:
         for comparison in layers:
             chosen = [method for method in methods if method.name in comparison.methods]
             failed = {}
-            if comparison.layer == PACED:
-                slow = {
-                    name: measured[BACK_TO_BACK].too_slow(name, self.settings.frame_rate) for name in NAMES
-                }
-                failed = {name: reason for name, reason in slow.items() if reason}
+            for name in NAMES if comparison.layer == PACED else ():
+                if slow := measured[BACK_TO_BACK].too_slow(name, self.settings.frame_rate):
+                    failed[name] = slow
             measured[comparison.layer] = self._rounds(comparison, chosen, failed)
         around.append(self._idle(case.n))
-        level, rows = idle_level(around), self._idle_rows(case, around)
+        level, rows = idle_level(around), []
+        for block, taken in enumerate(around):
+            if taken.window.seconds:
+                rows += idle_rows(self._place(case, IDLE, IDLE, "n/a")._replace(block=block), taken)
         if isinstance(level.net, str):
             log.warning("%d objects: no net energies: %s", case.n, level.net)
         for comparison in layers:
@@ -196,9 +199,12 @@ class _Sweep:
     def _taken(self, window: Window, count: int, method: str, capped: float | None) -> Taken:
         """Fetch what was sampled meanwhile, and cut the window out of it."""
         self.spans.append(Span(window.start_ns, window.end_ns, count, method))
+        margin = round(max(1.0, self.work.tail_seconds) * 1e9)
         try:
             self._collect()
-            return Taken(window, self._energy(window), "", capped)
+            # The trace is cut first, so that a long study stays quick.
+            part = self.trace.between(window.start_ns - margin, window.end_ns + margin)
+            return Taken(window, window_energy(window, part, self.session.proof), "", capped)
         except SensorError as error:
             log.warning("%s, %d objects: %s", method, count, error)
             return Taken(window, None, error.full, capped)
@@ -210,18 +216,8 @@ class _Sweep:
             self.lost = str(error)
             raise
 
-    def _energy(self, window: Window) -> WindowEnergy:
-        """The energy of a window; the trace is cut first, so that a long study stays quick."""
-        margin = round(max(1.0, self.work.tail_seconds) * 1e9)
-        part = self.trace.between(window.start_ns - margin, window.end_ns + margin)
-        return window_energy(window, part, self.session.proof)
-
-    def _idle_rows(self, case: Case, around: Sequence[Taken]) -> list[Row]:
-        rows = []
-        for block, taken in enumerate(around):
-            if taken.window.seconds:
-                rows += idle_rows(Place(case, IDLE, IDLE, block, "n/a", self.zero_ns), taken, self.scope)
-        return rows
+    def _place(self, case: Case, method: str, layer: str, answer: str) -> Place:
+        return Place(case, method, layer, 0, answer, self.zero_ns, self.scope)
 
     def _layer_rows(
         self, comparison: Comparison, rounds: Rounds, answers: dict[str, str], level: Level
@@ -232,8 +228,8 @@ class _Sweep:
             if missing := rounds.why_none(name):
                 rows += comparison.gaps(missing, [name])
                 continue
-            place = Place(case, name, layer, 0, answers[name], self.zero_ns)
-            rows += method_rows(place, rounds.of(name), rounds.least, self.scope, level, rounds.lost)
+            place = self._place(case, name, layer, answers[name])
+            rows += method_rows(place, rounds.of(name), rounds.least, level, rounds.lost)
         return [*rows, rounds.discarded_row(case, layer, self.watch.readable)]
 
     def _sampling_rows(self, case: Case, method: Method) -> list[Row]:
@@ -266,15 +262,6 @@ class _Sweep:
             "failed_readings": len(self.trace.failures),
             "sampler_ended": self.lost or None,
         }
-
-    def _minutes(self, layers: Sequence[Comparison]) -> float:
-        """What a number of objects will take; windows of methods that can't keep the frame rate are left out later."""
-        windows = self.settings.windows * sum(len(comparison.methods) for comparison in layers)
-        return (windows * _seconds(self.work) + 2 * _seconds(self.rest)) / 60
-
-
-def _seconds(lasting: Stretch) -> float:
-    return lasting.seconds + lasting.settle_seconds + lasting.tail_seconds
 
 
 def _gaps(layers: Sequence[Comparison], reason: str) -> list[Row]:

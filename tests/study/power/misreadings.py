@@ -1,7 +1,7 @@
-"""Every misreading of the rule table as data: how it is planted in a healthy sensor, a window or a stored table.
+"""Every misreading of the rule table as data: how it is injected in a healthy sensor, a window or a stored table.
 
 Nothing here takes real time: the bench moves the clock, the device and the sensor together. `refusal` builds what was
-planted, tests it if it is a bench, lints it if it is a table, and says which rule refused it.
+injected, tests it if it is a bench, lints it if it is a table, and says which rule refused it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from octopus_study.power.windows import Stretch, back_to_back, idle
 
 Spoil = Callable[[JetsonTree, float], None]
 Wire = Callable[[Path], Watt]
-Plant = Callable[[Path, pytest.MonkeyPatch], object]
+Injection = Callable[[Path, pytest.MonkeyPatch], object]
 PUBLISHED = Path(__file__).parents[3] / "data" / "published"
 
 
@@ -120,7 +120,7 @@ def no_counter(fake: FakeBoard, seconds: float) -> None:
     fake.broken["nvmlDeviceGetTotalEnergyConsumption"] = "Not Supported"
 
 
-HEALTHY: dict[str, Plant] = {
+HEALTHY: dict[str, Injection] = {
     "INA3221 of a Jetson": lambda folder, patch: jetson(folder),
     "NVML with instantaneous power": lambda folder, patch: board(),
     "NVML with averaged power alone": lambda folder, patch: board(instant=False),
@@ -371,15 +371,15 @@ STORED = {
 }
 
 
-def _forbidden(name: str, healthy: Plant) -> Plant:
-    def plant(folder: Path, patch: pytest.MonkeyPatch) -> object:
+def _forbidden(name: str, healthy: Injection) -> Injection:
+    def inject(folder: Path, patch: pytest.MonkeyPatch) -> object:
         forbid(patch, name)
         return healthy(folder, patch)
 
-    return plant
+    return inject
 
 
-PLANTS: dict[str, Plant] = {
+INJECTIONS: dict[str, Injection] = {
     **{name: lambda folder, patch, how=how: jetson(folder, *how()) for name, how in JETSONS.items()},
     **{name: lambda folder, patch, make=make: board(make()) for name, make in DEVICES.items()},
     **{name: lambda folder, patch, spoil=spoil: board(spoil=spoil) for name, spoil in BOARDS.items()},
@@ -396,10 +396,10 @@ PLANTS: dict[str, Plant] = {
 }
 
 
-def refusal(plant: Plant, folder: Path, patch: pytest.MonkeyPatch) -> tuple[str, str] | None:
-    """Return the rule that refused what was planted and the reason; None where nothing did."""
+def refusal(inject: Injection, folder: Path, patch: pytest.MonkeyPatch) -> tuple[str, str] | None:
+    """Return the rule that refused what was injected and the reason; None where nothing did."""
     try:
-        built = plant(folder, patch)
+        built = inject(folder, patch)
         if isinstance(built, Path):
             return next(iter(lint_file(built)), None)
         test = built.test() if isinstance(built, Bench) else None

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from misreadings import HEALTHY, PLANTS, refusal
+from misreadings import HEALTHY, INJECTIONS, refusal
 
 from octopus_study.power import energy, hwmon, ina3221, quantities, rules, selftest
 from octopus_study.power.judges import FAILED, PASSED, Verdict
@@ -21,7 +21,7 @@ MISREADINGS = {each.id: (rule.id, each) for rule in RULES for each in rule.misre
 @pytest.mark.parametrize("name", MISREADINGS)
 def test_a_misreading_is_refused_for_the_right_reason(name: str, tmp_path: Path, monkeypatch: Patch) -> None:
     rule, each = MISREADINGS[name]
-    refused = refusal(PLANTS[name], tmp_path, monkeypatch)
+    refused = refusal(INJECTIONS[name], tmp_path, monkeypatch)
     assert refused is not None, f"{each.what}: nothing refused it"
     check, reason = refused
     assert (check, bool(reason)) == (rule, True), reason
@@ -36,7 +36,7 @@ def test_a_healthy_sensor_passes(name: str, tmp_path: Path, monkeypatch: Patch) 
 
 
 def test_the_table_of_rules_is_whole() -> None:
-    assert sorted(MISREADINGS) == sorted(PLANTS)
+    assert sorted(MISREADINGS) == sorted(INJECTIONS)
     assert len(MISREADINGS) == sum(len(rule.misreadings) for rule in RULES) == 56
     assert len(set(IDS)) == len(IDS)
     stages = {rule.id: rule.stage for rule in RULES}
@@ -63,7 +63,7 @@ def test_the_page_of_the_checks_is_what_the_table_says(root: Path) -> None:
     ],
 )
 def test_a_reason_says_what_was_seen(name: str, words: str, tmp_path: Path, monkeypatch: Patch) -> None:
-    refused = refusal(PLANTS[name], tmp_path, monkeypatch)
+    refused = refusal(INJECTIONS[name], tmp_path, monkeypatch)
     assert refused is not None
     assert words in refused[1]
 
@@ -144,7 +144,7 @@ def test_without_the_rule_a_misreading_gets_through(check: str, tmp_path: Path, 
     assert MISREADINGS[misreading][0] == check.split()[0]
     with monkeypatch.context() as patch:
         switch_off(patch)
-        assert refusal(PLANTS[misreading], tmp_path, patch) is None
+        assert refusal(INJECTIONS[misreading], tmp_path, patch) is None
 
 
 def test_every_rule_is_switched_off() -> None:
@@ -161,5 +161,5 @@ def test_without_the_power_on_test_most_misreadings_get_through(tmp_path: Path, 
     assert len(caught) >= 12
     for check in JUDGES:
         silenced(JUDGES, check)(monkeypatch)
-    through = [name for name in caught if refusal(PLANTS[name], tmp_path / name, monkeypatch) is None]
+    through = [name for name in caught if refusal(INJECTIONS[name], tmp_path / name, monkeypatch) is None]
     assert through == caught

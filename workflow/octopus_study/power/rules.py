@@ -3,7 +3,7 @@
 A number meets them in the order of its life: a file is parsed into a type, a source is opened, the power-on test sees
 it follow a known load, a window is cut out of a trace, and a stored table is read again. `power_on` and `of_tables`
 enter the predicates of the last two big stages here; errors name the rule that refused a number. `page` makes
-docs/power_checks.md, and the tests plant each misreading and demand that its rule refuses it.
+docs/power_checks.md, and the tests inject each misreading and demand that its rule refuses it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INA3221, NVML, RAPL, CUT, STORED = "INA3221", "NVML", "RAPL", "a window", "a sto
 
 
 class Misreading(NamedTuple):
-    """One way to take something else for a power: where the tests plant it, and what is wrong."""
+    """One way to take something else for a power: where the tests inject it, and what is wrong."""
 
     sensor: str
     id: str
@@ -180,9 +180,9 @@ the time, and no program objected. Here every number passes the checks below on 
 table, and no option switches one off. Where a check fails, `unavailable: <reason>` stands in place of the energy. The
 reason names the check, unless there is simply no such sensor or it can't be read.
 
-`tests/study/power/test_misreadings.py` plants every misreading of the second table in a healthy sensor and demands that
-the named check refuses it. It also takes each check away in turn and demands that a misreading then gets through, so
-that no check stands here for show.
+`tests/study/power/test_misreadings.py` injects every misreading of the second table into a healthy sensor and demands
+that the named check refuses it. It also takes each check away in turn and demands that a misreading then gets through,
+so that no check stands here for show.
 
 ## The checks
 
@@ -192,7 +192,7 @@ that no check stands here for show.
 
 ## What they stop
 
-| Misreading | Planted in | What is wrong | Stopped by |
+| Misreading | Injected in | What is wrong | Stopped by |
 | :--- | :--- | :--- | :--- |
 {misreadings}
 """

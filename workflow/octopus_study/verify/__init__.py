@@ -1,5 +1,4 @@
-"""``octopus verify``: whether all that a reader sees follows from the stored rows, and whether the instruments can be
-trusted; and faults that are planted to see that a check notices.
+"""``octopus verify``: whether all that a reader sees follows from the stored rows, and instruments can be trusted.
 
 Checks come in two kinds. Some walk from the rows to the paper again, partly on a road of their own: plain NumPy on the
 rows that a number's selector takes, without the code that derived it. Others try the instruments: clocks, the check of

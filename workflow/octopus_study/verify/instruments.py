@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from functools import wraps
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,9 +34,15 @@ _SLOWER, _TRIES = 2.0, 7
 _WATTS = (4992, 1148)  # mV, mA
 
 
-def _outcome(findings: Iterable[tuple[str, bool]]) -> Outcome:
-    found = list(findings)
-    return Outcome(len(found), [name for name, right in found if not right], "right")
+def _check(find: Callable[[Scene], Iterable[tuple[str, bool]]]) -> Callable[[Scene], Outcome]:
+    """Make a check of what yields findings, each with whether it is right."""
+
+    @wraps(find)
+    def check(scene: Scene) -> Outcome:
+        found = list(find(scene))
+        return Outcome(len(found), [name for name, right in found if not right], "right")
+
+    return check
 
 
 def _job() -> CropJob:
@@ -46,6 +52,12 @@ def _job() -> CropJob:
     corner = rng.integers(0, 90, (_BOXES, 2))
     boxes = np.concatenate([corner, corner + rng.integers(8, 70, (_BOXES, 2))], axis=1).astype(np.int32)
     return make_job(frame, boxes, _SIZE, _MEAN, _STD, "cpu")
+
+
+def _crops(job: CropJob, boxes: np.ndarray) -> np.ndarray:
+    """The right answer, by NumPy."""
+    found = reference.crop_resize(job.frame, boxes, job.size, np.array(_MEAN), np.array(_STD))
+    return found.astype(np.float32)
 
 
 class _Forgetful(Octopus):
@@ -64,21 +76,14 @@ class _LastWrong(Octopus):
 
     def run(self) -> None:
         super().run()
-        wrong = self.job.boxes[-1:] + np.array([[1, 0, 1, 0]], np.int32)
-        crop = reference.crop_resize(self.job.frame, wrong, self.job.size, np.array(_MEAN), np.array(_STD))
-        self.job.out[-1:] = crop
+        self.job.out[-1:] = _crops(self.job, self.job.boxes[-1:] + np.array([[1, 0, 1, 0]], np.int32))
 
 
-def answers(scene: Scene) -> Outcome:
+@_check
+def answers(_: Scene) -> Iterator[tuple[str, bool]]:
     """The check of answers accepts the right one, and refuses one wrong crop and memory that nobody wrote."""
-    return _outcome(_answers())
-
-
-def _answers() -> Iterator[tuple[str, bool]]:
     job = _job()
-    right = reference.crop_resize(job.frame, job.boxes, job.size, np.array(_MEAN), np.array(_STD)).astype(
-        np.float32
-    )
+    right = _crops(job, job.boxes)
     for kind, same in ((Octopus, True), (OpenCv, True), (_LastWrong, False), (_Forgetful, False)):
         answer = _judged(job, kind(job), right)
         expected = "same" if same else "another answer"
@@ -92,20 +97,18 @@ def _judged(job: CropJob, method: CropMethod, right: np.ndarray) -> str:
     return layers._answer(batch, method.timed(), HostClock(), {})
 
 
-def clocks(scene: Scene) -> Outcome:
+@_check
+def clocks(_: Scene) -> Iterator[tuple[str, bool]]:
     """Host times against a sleep, units of rows against milliseconds, and a cold L2 before each device time."""
-    return _outcome((*_host_times(), *_row_units(), *_device_order()))
-
-
-def _host_times() -> Iterator[tuple[str, bool]]:
     start = time.monotonic_ns()
     inner = HostClock().time(lambda: time.sleep(_SLEEP_MS / 1000))
     outer = (time.monotonic_ns() - start) / 1e6
     fits = _SLEEP_MS * (1 - _EARLY) <= inner <= outer * (1 + _EARLY)
     yield f"HostClock gives {inner:.2f} ms of a sleep of {_SLEEP_MS:g} ms that took {outer:.2f} ms", fits
+    yield from (*_row_units(), *_device_order())
 
 
-class _Said:
+class _Fixed:
     """A clock that takes every run for 1.5 ms."""
 
     layer = "host"
@@ -124,7 +127,7 @@ def _row_units() -> Iterator[tuple[str, bool]]:
     budget = Budget(min_blocks=1, max_blocks=1, min_seconds=0, max_seconds=0)
     for unit, expected in (("ns", 1_500_000.0), ("us", 1500.0), ("ms", 1.5), ("s", 0.0015)):
         case = Case("stage_timing", "n/a", "none", 1)
-        rows = run_paired(case, "end_to_end", unit, [Method("one", lambda: None)], _Said(), budget, "n/a", 0)
+        rows = run_paired(case, "end_to_end", unit, [Method("one", lambda: None)], _Fixed(), budget, "n/a", 0)
         value = next(row.value for row in rows if row.quantity == "end_to_end")
         yield f"1.5 ms are stored as {value:g} {unit}", abs(value / expected - 1) < 1e-9
 
@@ -181,12 +184,9 @@ class _Event:
         return self.at - other.at
 
 
-def baselines(scene: Scene) -> Outcome:
+@_check
+def baselines(_: Scene) -> Iterator[tuple[str, bool]]:
     """OpenCV's methods against the same calls in a plain loop: as many calls, and no more time."""
-    return _outcome(_baselines())
-
-
-def _baselines() -> Iterator[tuple[str, bool]]:
     import cv2
 
     job = _job()
@@ -227,35 +227,19 @@ def _seconds(run: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def sensors(scene: Scene) -> Outcome:
+@_check
+def sensors(scene: Scene) -> Iterator[tuple[str, bool]]:
     """A board's voltage and current give their product, and the linter refuses the tables of voltages alone."""
-    return _outcome(_sensors(scene.scratch / "board", scene.paths.published))
-
-
-def _sensors(root: Path, published: Path) -> Iterator[tuple[str, bool]]:
+    root, (volts, amperes) = scene.scratch / "board", _WATTS
     chip = root / "sys" / "class" / "hwmon" / "hwmon3"
     chip.mkdir(parents=True, exist_ok=True)
-    volts, amperes = _WATTS
-    files = {
-        "name": "ina3221",
-        "in1_label": "VDD_IN",
-        "in1_enable": 1,
-        "in1_input": volts,
-        "curr1_input": amperes,
-    }
-    for name, value in (files | {"curr1_crit": 8000}).items():
+    files = {"name": "ina3221", "in1_label": "VDD_IN", "in1_enable": 1, "curr1_crit": 8000}
+    for name, value in (files | {"in1_input": volts, "curr1_input": amperes}).items():
         (chip / name).write_text(f"{value}\n")
     power = Ina3221Source(root).read().power
-    watts = power.watts if power else 0.0
-    expected = volts * amperes / 1e6
-    yield (
-        f"{volts} mV and {amperes} mA are {watts:.4g} W, expected {expected:.4g}",
-        abs(watts / expected - 1) < 1e-9,
-    )
-    for name, refused in (
-        ("power_voltage_misread", True),
-        ("power_voltage_relabelled", True),
-        ("power", False),
-    ):
-        findings = lint_file(published / f"{name}.csv")
-        yield f"{name}.csv is {'refused' if findings else 'accepted'}", bool(findings) is refused
+    watts, expected = power.watts if power else 0.0, volts * amperes / 1e6
+    right = abs(watts / expected - 1) < 1e-9
+    yield f"{volts} mV and {amperes} mA are {watts:.4g} W, expected {expected:.4g}", right
+    for name in ("power_voltage_misread", "power_voltage_relabelled", "power"):
+        refused = bool(lint_file(scene.paths.published / f"{name}.csv"))
+        yield f"{name}.csv is {'refused' if refused else 'accepted'}", refused is (name != "power")

@@ -34,9 +34,7 @@ def _names(*frames: Iterable[Number]) -> Iterator[str]:
 
 
 def _same(built: Number | None, derived: Number | None) -> bool:
-    if built is None or derived is None:
-        return False
-    return all(_equal(a, b) for a, b in zip(built, derived, strict=True))
+    return bool(built and derived) and all(_equal(a, b) for a, b in zip(built, derived, strict=True))
 
 
 def _equal(a: object, b: object) -> bool:

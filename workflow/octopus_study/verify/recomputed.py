@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -31,26 +32,6 @@ UNITS = {
 }  # fmt: skip
 
 
-def medians(scene: Scene) -> Outcome:
-    """Medians over blocks, means over windows, and what they are per object."""
-    return _compare(scene, _median)
-
-
-def ratios(scene: Scene) -> Outcome:
-    """Speed-ups, multiples and shares of bounds, and ratios of bytes."""
-    return _compare(scene, _ratio)
-
-
-def energies(scene: Scene) -> Outcome:
-    """Ratios of time, power and energy of windows, and what is saved of each."""
-    return _compare(scene, _energy)
-
-
-def published(scene: Scene) -> Outcome:
-    """Published values against the typed tables."""
-    return _compare(scene, _typed)
-
-
 def texts(scene: Scene) -> Outcome:
     """The text of each number against its value and unit."""
     count, faults = 0, []
@@ -59,7 +40,7 @@ def texts(scene: Scene) -> Outcome:
         if shown is not None:
             count += 1
             value, half = shown
-            if abs(value - number.value * _unit(number.unit)) > half * (1 + 1e-6):
+            if abs(value - number.value * UNITS[number.unit][1]) > half * (1 + 1e-6):
                 faults.append(f"{number.id}: {number.value!r} {number.unit} is shown as {number.text}")
     return Outcome(count, faults)
 
@@ -76,7 +57,7 @@ def _within(number: Number) -> bool:
     return number.low - room <= number.value <= number.high + room
 
 
-def _compare(scene: Scene, compute: Callable[[Number], float | None]) -> Outcome:
+def _compare(compute: Callable[[Number], float | None], scene: Scene) -> Outcome:
     count, faults = 0, []
     for number in scene.frame:
         if number.known and (value := compute(number)) is not None:
@@ -91,11 +72,8 @@ def _median(number: Number) -> float | None:
     if name != "medians" or number.quantity == "discarded_blocks":
         return None
     chosen = np.array([float(text) if text else math.nan for text in _column(number, "value")])
-    middle = (
-        float(np.nanmean(chosen))
-        if report_of(number.study).windows
-        else _middle(_column(number, "block"), chosen)
-    )
+    of_windows = report_of(number.study).windows
+    middle = float(np.nanmean(chosen)) if of_windows else _middle(_column(number, "block"), chosen)
     return 1000 * middle / (number.n or 1) if number.derived == "per_object" else middle
 
 
@@ -182,25 +160,22 @@ def _methods(number: Number) -> list[str]:
     return [name for condition in conditions if condition.column == "method" for name in condition.values]
 
 
-def _unit(unit: str) -> float:
-    return UNITS[unit][1]
-
-
 def _shown(number: Number) -> tuple[float, float] | None:
     """Return the value that a text shows, and by how much rounding may change it; None for words and ranges."""
     text = number.text.replace("\u2212", "-").replace("\u202f", "").replace("\u00d7", " \u00d7")
     digits, _, unit = text.partition(" ")
     unit = unit or number.unit
-    if (
-        not number.known
-        or number.unit not in UNITS
-        or unit not in UNITS
-        or UNITS[unit][0] != UNITS[number.unit][0]
-    ):
+    kind, _ = UNITS.get(unit, ("", 0))
+    if not (number.known and kind and kind == UNITS.get(number.unit, ("", 0))[0]):
         return None
     try:
         value = float(digits)
     except ValueError:
         return None
     step = 10.0 ** -len(digits.partition(".")[2])
-    return value * _unit(unit), step / 2 * _unit(unit)
+    return value * UNITS[unit][1], step / 2 * UNITS[unit][1]
+
+
+# Medians over blocks, means over windows, and what they are per object; speed-ups, multiples and shares of bounds, and
+# ratios of bytes; ratios of time, power and energy of windows, and what is saved; published values as typed.
+medians, ratios, energies, published = (partial(_compare, one) for one in (_median, _ratio, _energy, _typed))

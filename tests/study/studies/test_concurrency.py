@@ -1,4 +1,4 @@
-"""The study of two models without torch or a GPU: gaps, blocks and latencies that belong together, proofs, failures."""
+"""The study of two models without torch or a GPU: gaps, blocks and latencies that belong together, failures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CASE = Case("concurrency", "synthetic", "two-models", 2)
 ORDER = Order("sequential", "frame.npy", 42)
 GIB = 1 << 30
 TRACE = Trace(1, 0.5, None, None, 2.0, 0.75)
-MEMORY = [one for one in comparisons("synthetic", 20) if one.layer in ("memory", "deterministic")]
+MEMORY = [one for one in comparisons("synthetic") if one.layer == "memory"]
 
 
 class Counting:
@@ -39,9 +39,6 @@ class Counting:
         if self.runs == self._fail_at:
             raise RuntimeError("lost")
         return {VISUAL_ODOMETRY: float(self.runs), SATELLITE_MATCHING: 100.0 + self.runs}
-
-    def proofs(self):
-        return {}
 
     def close(self):
         pass
@@ -200,7 +197,6 @@ def test_contexts_and_memory_are_what_the_gpu_loses():
     delta = values(rows, "device_delta")
     assert delta[PROCESSES, 0] == delta[PROCESSES_MPS, 0] == 3 * GIB
     assert delta["sequential", 0] == 1.5 * GIB
-    assert values(rows, "mps_clients") == {(PROCESSES_MPS, 0): 2}
     assert pool.notes["mps"]["clients"] == pool.notes["mps"]["processes"]
     assert not daemon.open
     assert gpu.free == 80 * GIB
@@ -215,7 +211,7 @@ def test_without_the_proof_the_mps_method_does_not_run(clients_of):
         assert set(pool.methods) == {PROCESSES}
     assert pool.missing[PROCESSES_MPS].startswith("clients are ")
     said = [row for row in rows if PROCESSES_MPS in (row.method,) or row.method == "process-mps"]
-    assert {row.quantity for row in said} == {"device_delta", "process_context", "mps_clients"}
+    assert {row.quantity for row in said} == {"device_delta", "process_context"}
     assert all(row.answer.startswith("unavailable: clients are ") for row in said)
 
 

@@ -29,7 +29,6 @@ def test_two_processes_run_at_once_and_say_when_each_was_ready():
     found = pair.run()
     assert set(found) == set(workers)
     assert all(0 < value < 10_000 for value in found.values())
-    assert pair.proofs() == {"processes": 2}
     pair.close()
     assert not any(worker.pid for worker in workers.values())
 

@@ -87,9 +87,6 @@ class Cpu:
     def page_locked(self, tensor: Tensor) -> Tensor:
         return tensor.clone()
 
-    def handle(self, stream: Any) -> int:
-        return id(stream)
-
     def synchronize(self) -> None:
         pass
 

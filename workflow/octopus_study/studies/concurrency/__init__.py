@@ -1,3 +1,3 @@
-"""Study `concurrency`: two models on one GPU, and crops beside a model."""
+"""Study `concurrency`: two models on one GPU."""
 
 DATASET = "visdrone-val"

@@ -16,7 +16,7 @@ from octopus_study.studies.concurrency.methods import METHODS, pipelines_of
 from octopus_study.studies.concurrency.models import NAMES, STAGES
 
 STUDY = "concurrency"
-PAIR, BESIDE = "two-models", "crops-beside-model"
+PAIR = "two-models"
 BASE = "sequential"
 PROCESSES, PROCESSES_MPS = "two-processes", "two-processes-mps"
 ALL = (*METHODS, PROCESSES, PROCESSES_MPS)
@@ -25,17 +25,11 @@ CONTEXTS = {PROCESSES: "process", PROCESSES_MPS: "process-mps"}
 # library may add up in another order where it finds another amount of memory.
 TOLERANCE = 1e-4
 MAKESPAN, STAGE_TIME = "makespan", "stage_time"
-# Of crops beside a model: who has a time of the model, who one of the crops.
-MODEL = "latency_model"
-CROPS = {
-    MODEL: ("model-alone", "crops-first", "crops-beside"),
-    "latency_crops": ("crops-alone", "crops-beside"),
-}
 Answers = Mapping[str, NDArray[Any]]
 
 
-def comparisons(dataset: str, crops: int) -> Iterator[Comparison]:
-    """Times and memory of two models by all methods, and each model's own time; then those of crops beside a model."""
+def comparisons(dataset: str) -> Iterator[Comparison]:
+    """Times and memory of two models by all methods, and each model's own time."""
     case = Case(STUDY, dataset, PAIR, 2)
     yield Comparison(case, MAKESPAN, "host", ALL)
     for pipeline in NAMES:
@@ -45,10 +39,6 @@ def comparisons(dataset: str, crops: int) -> Iterator[Comparison]:
     yield Comparison(case, STAGE_TIME, "host", tuple(STAGES))
     yield Comparison(case, "device_delta", "memory", ALL, "bytes")
     yield Comparison(case, "process_context", "memory", tuple(CONTEXTS.values()), "bytes")
-    yield Comparison(case, "mps_clients", "deterministic", (PROCESSES_MPS,), "count")
-    beside = Case(STUDY, dataset, BESIDE, crops)
-    for quantity, names in CROPS.items():
-        yield Comparison(beside, quantity, "host", names)
 
 
 def gaps(compared: Iterable[Comparison], name: str, reason: str) -> list[Row]:
@@ -66,7 +56,6 @@ class Runnable(Protocol):
     """A method, in this process or in two others."""
 
     def run(self) -> dict[str, float]: ...
-    def proofs(self) -> dict[str, int]: ...
     def close(self) -> None: ...
 
 
@@ -90,16 +79,6 @@ class BlockClock(HostClock):
     def settle(self) -> None:
         super().settle()
         self.block += 1
-
-
-class ToldClock(HostClock):
-    """For runs that return their milliseconds themselves, since they go on beyond what is timed."""
-
-    def time(self, run: Callable[[], Any]) -> float:
-        self.synchronize()
-        elapsed = float(run())
-        self.synchronize()
-        return elapsed
 
 
 class Recorded:

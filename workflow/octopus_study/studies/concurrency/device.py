@@ -30,16 +30,12 @@ class Device:
         return context
 
     def event(self) -> Any:
-        """A mark in a stream's work, with its time."""
-        return self.torch.cuda.Event(enable_timing=True)
+        """A mark in a stream's work."""
+        return self.torch.cuda.Event()
 
     def page_locked(self, tensor: Any) -> Any:
         """A copy on the host that the GPU reads and writes by itself."""
         return tensor.pin_memory()
-
-    def handle(self, stream: Any) -> int:
-        """The stream as CUDA names it."""
-        return int(stream.cuda_stream)
 
     def synchronize(self) -> None:
         """Wait for all work."""

@@ -19,7 +19,6 @@ second pipeline's latency holds the first one's time, and the order is a decisio
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -77,10 +76,6 @@ class PipelineMethod:
 
     def prime(self) -> None:
         """Do what the run before would have done for this one."""
-
-    def proofs(self) -> dict[str, int]:
-        """What it counts of its own mechanism."""
-        return {"streams": len({self.device.handle(pipeline.stream) for pipeline in self.pipelines.values()})}
 
     def close(self) -> None:
         """End its threads."""
@@ -146,7 +141,6 @@ class TwoThreads(PipelineMethod):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._threads = {name: ThreadPoolExecutor(1, f"model-{name}") for name in self.pipelines}
-        self._seen: set[int] = set()
 
     def _stream(self) -> Any:
         return self.device.stream()
@@ -154,21 +148,14 @@ class TwoThreads(PipelineMethod):
     def run(self) -> Latencies:
         self.start()
         futures = {
-            name: self._threads[name].submit(self._in_thread, pipeline)
+            name: self._threads[name].submit(self._alone, pipeline)
             for name, pipeline in self.pipelines.items()
         }
         return {name: future.result() for name, future in futures.items()}
 
-    def proofs(self) -> dict[str, int]:
-        return super().proofs() | {"threads": len(self._seen)}
-
     def close(self) -> None:
         for thread in self._threads.values():
             thread.shutdown(cancel_futures=True)
-
-    def _in_thread(self, pipeline: PlacedPipeline) -> float:
-        self._seen.add(threading.get_ident())
-        return self._alone(pipeline)
 
 
 class Prefetch(PipelineMethod):
@@ -194,10 +181,6 @@ class Prefetch(PipelineMethod):
         latencies = {name: self._computed(pipeline) for name, pipeline in self.pipelines.items()}
         self._swap()
         return latencies
-
-    def proofs(self) -> dict[str, int]:
-        streams = {self.device.handle(pipeline.stream) for pipeline in self.pipelines.values()}
-        return {"streams": len(streams | {self.device.handle(self._copies)})}
 
     def _copy_next(self) -> None:
         for pipeline in self.pipelines.values():

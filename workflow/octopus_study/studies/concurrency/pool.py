@@ -258,28 +258,27 @@ class Pool:
         base = self._base if name == PROCESSES_MPS else self._free()
         rows = [row for process in pair.values() for row in self._context(case, name, process)]
         if name == PROCESSES_MPS:
-            rows += [self._proof(case, pair), *self._more_clients(case)]
+            self._prove(pair)
+            rows += self._more_clients(case)
         for process in pair.values():
             process.request("load", captured=[])
         self.methods[name] = TwoProcesses(pair)
         self.methods[name].run()
         return [*rows, case.row(name, "memory", "device_delta", "bytes", base - self._free())]
 
-    def _proof(self, case: Case, pair: dict[str, Process]) -> Row:
+    def _prove(self, pair: dict[str, Process]) -> None:
         """The daemon's clients are these processes and nobody else; otherwise the method doesn't run."""
         assert self._mps is not None
         workers = _ids(pair.values())
         reason = self._mps.wait_for(workers)
-        clients = self._mps.clients()
         self.notes["mps"] = {
-            "clients": sorted(clients),
+            "clients": sorted(self._mps.clients()),
             "processes": workers,
             "servers": self._mps.servers(),
             "listing": self._mps.listing(),
         }
         if reason:
             raise Unavailable(reason)
-        return case.row(PROCESSES_MPS, "deterministic", "mps_clients", "count", len(clients))
 
 
 def _ids(processes: Iterable[Process]) -> list[int]:

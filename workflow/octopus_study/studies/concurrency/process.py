@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -89,10 +88,6 @@ class TwoProcesses:
             with np.load(path) as arrays:
                 results |= {key: arrays[key] for key in arrays.files}
         return results
-
-    def proofs(self) -> dict[str, int]:
-        """Processes that are none of the others, nor this one."""
-        return {"processes": len({worker.pid for worker in self.workers.values()} - {os.getpid()})}
 
     def close(self) -> None:
         """End both."""

@@ -1,9 +1,9 @@
-"""Study `concurrency`: two pipelines of models on one GPU, run in every way that users try, and crops beside a model.
+"""Study `concurrency`: two pipelines of models on one GPU, run in every way that users try.
 
 `makespan` is the time from two pairs of images on the host to both results on the host, in paired blocks over all
 methods; `latency_<pipeline>` is, of the same runs, when each result was there. Outputs must be those of the pipelines
-alone. That a method's mechanism was at work is shown, not assumed: streams, threads and processes are counted, MPS
-clients are those that its daemon lists, and a trace of the GPU says which kernels and copies ran beside each other.
+alone. That a method's mechanism was at work is shown, not assumed: MPS clients are those that its daemon lists, and a
+trace of the GPU says which kernels and copies ran beside each other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from octopus_study.studies.concurrency import models
 from octopus_study.studies.concurrency.comparisons import (
     ALL,
     BASE,
-    CROPS,
     MAKESPAN,
     PROCESSES_MPS,
     STAGE_TIME,
@@ -36,10 +35,9 @@ from octopus_study.studies.concurrency.comparisons import (
     gaps,
     same,
 )
-from octopus_study.studies.concurrency.crops import crop_rows
 from octopus_study.studies.concurrency.device import Device
 from octopus_study.studies.concurrency.methods import ALONE, METHODS, make
-from octopus_study.studies.concurrency.models import SATELLITE_MATCHING, Pipeline
+from octopus_study.studies.concurrency.models import Pipeline
 from octopus_study.studies.concurrency.pipeline import stage_runs
 from octopus_study.studies.concurrency.pool import Pool
 from octopus_study.studies.concurrency.worker import Order
@@ -61,32 +59,21 @@ TRACE = {
 
 
 def plan(context: Context) -> list[Part]:
-    """One part, since one pool of processes serves all: two models by every method, then crops beside a model."""
-    compared = comparisons(context.workload.dataset, context.config.concurrency.crops)
-    return [Part(_measure, tuple(compared))]
+    """One part, since one pool of processes serves all: two models by every method."""
+    return [Part(_measure, tuple(comparisons(context.workload.dataset)))]
 
 
 def _measure(context: Context, part: Part) -> Iterator[Row]:
     if context.device != "cuda":
         raise Unavailable(NO_GPU)
     torch, zoo = models.load(context.device)
-    device, crops = Device(torch), part.of(*CROPS)
-    pair = [comparison for comparison in part.comparisons if comparison not in crops]
-    pipelines: dict[str, Pipeline] = {}
     with tempfile.TemporaryDirectory() as folder:
-        yield from _pair_rows(context, pair, device, zoo, Path(folder), pipelines)
-        yield from _crops(context, crops, device, pipelines[SATELLITE_MATCHING])
+        yield from _rows(context, list(part.comparisons), Device(torch), zoo, Path(folder))
 
 
-def _pair_rows(
-    context: Context,
-    compared: list[Comparison],
-    device: Device,
-    zoo: Any,
-    folder: Path,
-    pipelines: dict[str, Pipeline],
+def _rows(
+    context: Context, compared: list[Comparison], device: Device, zoo: Any, folder: Path
 ) -> Iterator[Row]:
-    """Two models by every method; `pipelines` is filled with them."""
     frame = folder / "frame.npy"
     np.save(frame, context.workload.frame)
     order = Order(BASE, str(frame), context.seed)
@@ -94,7 +81,7 @@ def _pair_rows(
     times = [comparison for comparison in compared if comparison.layer == "host" and comparison != stages]
     memory = [comparison for comparison in compared if comparison.layer != "host"]
     with Pool(order, _free, context.config.concurrency.processes) as pool:
-        pipelines |= models.build(models.NAMES, context.workload.frame, context.seed, device.torch, zoo)
+        pipelines = models.build(models.NAMES, context.workload.frame, context.seed, device.torch, zoo)
         yield from pool.work(memory)
         for pipeline in pipelines.values():
             pipeline.place(device.name)
@@ -139,16 +126,6 @@ def _notes(torch: Any, zoo: Any, pool: Pool) -> dict[str, Any]:
     }
 
 
-def _crops(context: Context, compared: list[Comparison], device: Device, pipeline: Pipeline) -> list[Row]:
-    log.info("crops beside a model")
-    try:
-        context.require_room(compared[0].case.n)
-        return crop_rows(context, compared, device, pipeline)
-    except Exception as error:  # the models' own rows stand without these
-        log.warning("crops beside a model: %s", describe(error))
-        return [row for comparison in compared for row in comparison.gaps(describe(error))]
-
-
 class _Session:
     """All methods, timed against each other."""
 
@@ -169,11 +146,10 @@ class _Session:
         self._expected: dict[str, Any] = {}
 
     def rows(self) -> list[Row]:
-        """Times, latencies, proofs and traces."""
+        """Times, latencies and traces."""
         for name in ALL:
             self._add(name)
-        rows = self._with_latencies(self._timed())
-        return [*rows, *self._proofs(), *self._graphs(), *self._traces()]
+        return [*self._with_latencies(self._timed()), *self._traces()]
 
     def close(self) -> None:
         """End all methods."""
@@ -257,25 +233,6 @@ class _Session:
             else:
                 rows += method.rows(self.case, own)
         return [*rows, *(row for comparison in self.times for row in comparison.missing(self.missing))]
-
-    def _proofs(self) -> list[Row]:
-        """What each method that was timed counts of its mechanism."""
-        return [
-            self.case.row(name, "deterministic", quantity, "count", count)
-            for name, method in self.methods.items()
-            if name not in self.missing
-            for quantity, count in method.proofs().items()
-        ]
-
-    def _graphs(self) -> Iterator[Row]:
-        """How many stages are replayed, and which are not and why."""
-        captured = self.pool.captured
-        count = ("count", sum(not reason for reason in captured.values()))
-        if GRAPHS not in self.missing:
-            yield self.case.row(GRAPHS, "deterministic", "graphs", *count)
-        for stage, reason in captured.items():
-            column = (GRAPHS, "deterministic", f"captured_{stage}", "count")
-            yield unavailable(self.case, *column, reason) if reason else self.case.row(*column, 1)
 
     def _traces(self) -> Iterator[Row]:
         """What the pool's processes saw of those that were timed; the rows' block is the run."""

@@ -516,14 +516,7 @@ CROPS_BESIDE = {
     "crops-first": "Crops first, same stream",
     "crops-beside": "Crops beside, own stream",
 }
-# Counts that prove that a way was what its name says, singular and plural, and the models as stages.
-CONCURRENCY_PROOFS = {
-    "streams": ("stream", "streams"),
-    "threads": ("thread", "threads"),
-    "processes": ("process", "processes"),
-    "mps_clients": ("MPS client", "MPS clients"),
-    "graphs": ("graph", "graphs"),
-}
+# The models as stages.
 CONCURRENCY_STAGES = {
     "superpoint": "SuperPoint",
     "lightglue": "LightGlue",

@@ -31,15 +31,6 @@ HIDDEN = {
 }
 # Milliseconds until each model's result, as shares of the makespan.
 WAITS = {"two-streams": (0.97, 1.0), "two-threads": (0.98, 1.0), "pipeline": (0.415, 1.0)}
-PROOFS = {
-    "sequential": {"streams": 1},
-    "two-streams": {"streams": 2},
-    "two-threads": {"streams": 2, "threads": 2},
-    "cuda-graphs": {"streams": 1, "graphs": 3, "captured_dinov2": 1},
-    "prefetch": {"streams": 2},
-    "two-processes": {"processes": 2},
-    "two-processes-mps": {"processes": 2, "mps_clients": 2},
-}
 # Kernels per run, share of the time with one, overlap of streams, share of the copies beside a kernel, what a kernel
 # runs in ms, and the share of that with a block for every multiprocessor.
 TRACES = {
@@ -53,23 +44,17 @@ TRACES = {
 }
 TRACED = (0.99, 1.0, 1.01)
 STAGES = {"superpoint": 12.0, "lightglue": 9.0, "dinov2": 11.0, "efficientloftr": 19.0}
-NOT_CAPTURED = "RuntimeError: the host asks how many keypoints there are"
-CROPS = {"model-alone": 9.0, "model-alone-again": 9.0, "crops-first": 9.21, "crops-beside": 9.12}
 
 
 def concurrency(kind: str, dataset: str, mps: bool = True) -> Iterator[Row]:
     """Yield the rows of two models on one GPU; a CPU has neither PyTorch nor a GPU."""
-    case, beside = (
-        Case("concurrency", dataset, *one) for one in (("two-models", 2), ("crops-beside-model", 1000))
-    )
+    case = Case("concurrency", dataset, "two-models", 2)
     alone = {"visual-odometry-alone": ODOMETRY, "satellite-matching-alone": MATCHING}
     if kind == "cpu":
         for arm in (*alone, *HIDDEN):
             yield unavailable(case, arm, "host", "makespan", "ms", NO_TORCH)
         for method in ("process", "process-mps"):
             yield unavailable(case, method, "memory", "process_context", "bytes", NO_TORCH)
-        for method in CROPS:
-            yield unavailable(beside, method, "host", "latency_model", "ms", NO_TORCH)
         return
     rng = np.random.default_rng(11)
     for arm, model in zip(alone, ("visual_odometry", "satellite_matching"), strict=True):
@@ -85,9 +70,6 @@ def concurrency(kind: str, dataset: str, mps: bool = True) -> Iterator[Row]:
     for place, arm in enumerate(spans):
         if not arm.endswith("-again"):
             yield case.row(arm, "memory", "device_delta", "bytes", (1400 + 90 * place) << 20)
-        for name, count in PROOFS.get(arm, {}).items():
-            yield case.row(arm, "deterministic", name, "count", count)
-    yield unavailable(case, "cuda-graphs", "deterministic", "captured_superpoint", "count", NOT_CAPTURED)
     yield from traces(case)
     yield from timed(rng, case, "host", "stage_time", STAGES)
     for block in range(6):
@@ -95,10 +77,6 @@ def concurrency(kind: str, dataset: str, mps: bool = True) -> Iterator[Row]:
         if mps:  # the first client starts the server
             taken = 290e6 - block + 60e6 * (block == 0)
             yield case.row("process-mps", "memory", "process_context", "bytes", taken, block=block)
-    yield from timed(rng, beside, "host", "latency_model", CROPS)
-    crops = {"crops-alone": 0.21, "crops-alone-again": 0.21, "crops-beside": 0.32}
-    yield from timed(rng, beside, "host", "latency_crops", crops)
-    yield beside.row("crops-beside", "device", "beside", "fraction", 1.0)
 
 
 def traces(case: Case) -> Iterator[Row]:

@@ -1,5 +1,5 @@
-"""Two models on one GPU: how much of the shorter model hides behind the longer one, what copies ahead and processes
-gain or take, and crops beside a model."""
+"""Two models on one GPU: how much of the shorter model hides behind the longer one, and what copies ahead and
+processes gain or take."""
 
 from __future__ import annotations
 
@@ -55,8 +55,6 @@ RATIOS: dict[Columns, tuple[str, str, str]] = {
 DIFFERENCES: dict[Columns, tuple[str, str, str]] = {
     (FETCH, "", "overlap_gain"): ("makespan", BASE, FETCH),  # copies beside kernels
     (FETCH, "", "pinned_gain"): ("makespan", NO_FETCH, BASE),  # memory that the GPU reads by itself
-    ("crops", "crops-first", "model_delay"): ("latency_model", "crops-first", "model-alone"),
-    ("crops", "crops-beside", "model_delay"): ("latency_model", "crops-beside", "model-alone"),
 }
 # What claims need, whether it could be measured or not, with its unit; and whose rows say why not.
 CLAIMED: dict[Columns, tuple[str, str]] = {

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from octopus_study.names import stand_in
+from octopus_study.names import BOUND, SHORT_METHODS, SUBJECT, WORKLOADS, human, stand_in
+from octopus_study.report.charts import bars, style
+from octopus_study.report.charts.palette import METHOD_COLORS, METHOD_MARKERS, WORKLOAD_COLORS
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, published
-from octopus_study.report.machines import device_name, shown
 from octopus_study.report.measured import padded_float32
 from octopus_study.report.runs import Run
 from octopus_study.report.series import Series
-from octopus_study.report.studies.distribution_figure import cases, size_distributions, workload_name
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables.writers import MISSING, Table
-from octopus_study.report.view import View, every_view, views
+from octopus_study.report.view import KERNEL, View, every_view, views
 from octopus_study.units import with_unit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 QUANTILES = ("width_quantile", "height_quantile")
 POOL = "visdrone-pool"
@@ -88,14 +93,17 @@ def range_over_sizes(frame: Frame) -> Iterator[Number]:
                 yield make_number(key.derive("range"), source, "fraction", value, note=note)
 
 
-def generated(runs: list[Run]) -> Iterator[Number]:
-    """Yield on which pixels the generated boxes lie: those of each run's own frame."""
-    stand_ins = [run for run in runs if any(map(stand_in, run.datasets))]
-    text = "synthetic boxes on synthetic pixels"
-    if len(stand_ins) < len(runs):
-        others = " and ".join(device_name(run) for run in stand_ins)
-        text = "synthetic boxes on VisDrone pixels" + (f", on {others} on synthetic ones" if others else "")
-    yield shown(runs, "generated", text)
+def cases(view: View) -> list[Key]:
+    """Return the padding waste of each distribution of a run, in a fixed order."""
+    numbers = view.select(method="padding", quantity="padding_waste", layer="deterministic")
+    keys = {number.workload: number.key for number in numbers}
+    return [keys[name] for name in WORKLOADS if name in keys]
+
+
+def workload_name(number: Number) -> str:
+    """Return the name of a number's distribution, marked where its boxes are generated."""
+    name = human(WORKLOADS, number.workload)
+    return f"{name} (synthetic)" if number.synthetic else name
 
 
 def padding_waste(frame: Frame) -> Table:
@@ -146,18 +154,78 @@ def _verdict(computed: dict[str, str], printed: dict[str, str], waste: Number) -
     return "identical" if computed | printed == computed else "differs"
 
 
+def size_distributions(frame: Frame) -> Figure:
+    """Draw the sizes, and a panel of times per machine."""
+    machines = views(frame, "distribution")
+    timed = [view for view in machines if any(view.get(key) for key in _kernels(view))]
+    result, axes = style.new_figure(2.4, 1, 1 + len(timed))
+    _sizes(axes[0][0], machines[0])
+    for place, (axis, view) in enumerate(zip(axes[0][1:], timed, strict=True)):
+        _speed(axis, view)
+        if place:
+            axis.set_yticklabels([])
+    style.bottom_legend(list(axes[0]), 4)
+    return result
+
+
+def _kernels(view: View) -> list[Key]:
+    """Return the kernels' times of Octopus, which a run may lack."""
+    columns = {"quantity": "crop_resize_normalize", "layer": KERNEL}
+    return [view.key(key.workload, key.n, SUBJECT, **columns) for key in cases(view)]
+
+
+def _sizes(axis: Axes, view: View) -> None:
+    """Draw the cumulative distribution of widths (solid) and heights (dotted); it is the same on every machine."""
+    series = view.series("sizes")
+    for key in cases(view):
+        rows = [row for row in series.rows() if row[0] == key.workload] if series else []
+        # The temporal boxes are the long-tail ones, so their line is thin and lies on top.
+        look = {
+            "color": WORKLOAD_COLORS[key.workload],
+            "linewidth": 0.8 if key.workload == "temporal" else 1.6,
+        }
+        percents = [percent for _, percent, *_ in rows]
+        axis.plot([row[-1] for row in rows], percents, "-", label=workload_name(view.frame[key]), **look)
+        axis.plot([row[-2] for row in rows], percents, ":", **look)
+    axis.set(xscale="log", xlabel="Width (solid), height (dotted) (px)", ylabel="Boxes (%)", title="Sizes")
+    axis.set_xticks([16, 32, 64, 128, 256, 512], ["16", "32", "64", "128", "256", "512"])
+    axis.set_xticks([], minor=True)
+
+
+def _speed(axis: Axes, view: View) -> None:
+    """Draw the kernels' times, and beside those of Octopus their multiples of the bound."""
+    keys = _kernels(view)
+    for method in (SUBJECT, "published", BOUND):
+        found = [(place, view.get(key.but(method=method))) for place, key in enumerate(keys)]
+        points = [(place, number) for place, number in found if number]
+        look = {"color": METHOD_COLORS[method], "label": human(SHORT_METHODS, method), "linestyle": "none"}
+        look |= {"marker": "|", "markersize": 10} if method == BOUND else {"marker": METHOD_MARKERS[method]}
+        numbers = [number for _, number in points]
+        places = [place for place, _ in points]
+        axis.errorbar([number.value for number in numbers], places, xerr=style.errors(numbers), **look)
+    for place, key in enumerate(keys):
+        # Intervals of both reach farther than the point where a machine is noisy.
+        shown = (view.get(key.but(method=method)) for method in (SUBJECT, BOUND))
+        ends = [bars.end_of(number) for number in shown if number]
+        if ends and (text := view.text(key.derive("times", BOUND))):
+            bars.beside(axis, place, max(ends), text, gap=5, fontsize=6)
+    bars.listed(axis, [workload_name(view.frame[key]) for key in cases(view)], fontsize=7)
+    axis.set(xscale="log", xlabel="Kernels, all boxes (ms)")
+    style.plain_log(axis.xaxis)
+    style.title(axis, view.name)
+
+
 REPORT = StudyReport(
     numbers=(percentiles_of_sizes, shares_of_sizes, padded_float32),
     of_all=(range_over_sizes,),
-    of_runs=(generated,),
     series=(sizes,),
     indexed=QUANTILES,
     tables={"padding_waste": padding_waste},
     figures={
         "size_distributions": Chart(
             size_distributions,
-            "Sizes of the boxes (all but VisDrone: synthetic boxes on VisDrone pixels), what padding them to the "
-            "largest would waste, and the time of the kernels for each distribution, with kernel time / bound time.",
+            "Sizes of the boxes (all but VisDrone: synthetic boxes), and the time of the kernels for each "
+            "distribution, with kernel time / bound time.",
         )
     },
 )

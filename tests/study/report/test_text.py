@@ -9,7 +9,6 @@ from frames import TIME, number
 
 from octopus_study.report.tables import cells
 from octopus_study.report.text import (
-    bracketed,
     interval_text,
     quantity_text,
     range_text,
@@ -55,8 +54,6 @@ def test_an_interval_has_digits_enough_to_tell_its_ends_apart() -> None:
 
 
 def test_a_value_beside_its_interval_has_as_many_digits() -> None:
-    assert bracketed(0.22241, 0.22233, 0.22249) == "0.2224 [0.2223\u20130.2225]"
-    assert bracketed(1.5, math.nan, math.nan, " s") == "1.50 s"
     narrow, wide = (number(TIME, "ms", 0.22241, *ends) for ends in ((0.22233, 0.22249), (0.21, 0.24)))
     assert (narrow.text, narrow.precise) == ("0.222 ms", "0.2224 ms")
     assert wide.precise == wide.text == "0.222 ms"

@@ -29,8 +29,6 @@ SMALLEST, LARGEST = 16, 320
 COLUMNS = 8
 SIZE_TABLE, SIZE_HEADER = "image_sizes.csv", "stem,width,height"
 LISTING = "SHA256SUMS"
-CATEGORIES = 12
-"""0 is 'ignored region', 1..10 the object classes, 11 'others'."""
 
 
 def read_annotations(path: str | Path) -> NDArray[np.int64]:
@@ -129,12 +127,6 @@ def load_frame(root: str | Path) -> NDArray[np.uint8]:
     if bgr.shape != (height, width, 3):
         raise DataError(f"{path} is {bgr.shape[1]} x {bgr.shape[0]} px; expected {width} x {height} px")
     return cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB)
-
-
-def category_counts(root: str | Path) -> NDArray[np.int64]:
-    """Annotation rows per category over all files: (12,) int64, category 0..11."""
-    categories = np.concatenate([read_annotations(path)[:, 5] for path in annotation_files(root)])
-    return np.bincount(categories, minlength=CATEGORIES)
 
 
 def content_digest(root: str | Path) -> str:

@@ -107,14 +107,6 @@ def telling_apart(low: float, high: float, least: int = 3) -> int:
     return next((d for d in range(least, 6) if significant(low, d) != significant(high, d)), least)
 
 
-def bracketed(value: float, low: float, high: float, unit: str = "") -> str:
-    """Format a value and its interval, with as many digits as that has: ``0.2224 [0.2223 to 0.2225]`` with a dash; the
-    value alone without an interval."""
-    ends = interval_text(value, low, high, "")
-    digits = telling_apart(low, high) if ends else 3
-    return f"{significant(value, digits)}{unit}" + (f" [{ends}]" if ends else "")
-
-
 def range_text(low: float, high: float, unit: str) -> str:
     """Format the least and the greatest of several values, in the unit that suits the latter; once where both look
     the same."""

@@ -24,8 +24,6 @@ _ALL = (*PREPARING_METHODS, *PROCESSOR_METHODS, *CROP_METHODS, *ITEM_METHODS, *E
 METHOD_COLORS = {row.name: row.colour for row in _ALL if row.colour}
 METHOD_MARKERS = {row.name: row.marker for row in _ALL if row.marker}
 COST_COLORS = {"setup": PURPLE, "upload": YELLOW, "kernel": BLUE, "download": LIGHT}
-RULE_COLORS = {"fixed": PURPLE, "otsu": BLUE, "byte-budget": GREEN}
-DETECTOR_COLORS = {"preprocess": ORANGE, "inference": LIGHT, "postprocess": SKY}
 CONCURRENCY_COLORS = {
     "visual-odometry-alone": LIGHT,
     "satellite-matching-alone": LIGHT,
@@ -48,7 +46,6 @@ STAGE_COLORS = {
     "rest": LIGHT,
 }
 SHAPE_COLORS = {"step64": ORANGE, "whole": VERMILION, "split": BLUE}
-PATCH_COLORS = (VERMILION, BLUE, GREEN, PURPLE, BLACK)
 WORKLOAD_COLORS = {
     "uniform": ORANGE,
     "long-tail": SKY,

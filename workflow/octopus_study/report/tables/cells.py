@@ -22,9 +22,6 @@ DIFFERENT_NOTE = f"{DIFFERENT}: the answer differs from the reference"
 LOOSE = 1.25  # a speed-up is shown with an interval that reaches farther than this factor
 LOOSE_NOTE = f"with an interval of 95 % where it reaches farther than a factor of {LOOSE:g}"
 WIDE_NOTE = f"an interval of 95 % is shown where it is wider than ±{100 * WIDE:g} %"
-RATIO_NOTE = (
-    f"Beside each ratio the verdict, and in brackets the noise floor ({MISSING}: too few blocks for one)"
-)
 
 
 def text(**columns: Any) -> Cell:

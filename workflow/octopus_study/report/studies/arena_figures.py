@@ -5,7 +5,6 @@ A comparison is named by the key of the time of Octopus; what it holds was measu
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -99,27 +98,21 @@ def device(frame: Frame) -> Figure:
     drawn = {view: panels for view, panels in drawn.items() if panels}
     if not drawn:
         return style.empty(NO_GPU)
-    notes = [_note(view, panels.values()) for view, panels in drawn.items()]
+    why = {view.name: without_time(view, panels.values()) for view, panels in drawn.items()}
+    note = " ".join(f"No time on {name}. {text}." for name, text in why.items() if text)
     most = [max(len(measured(view, key)) for key in panels.values()) for view, panels in drawn.items()]
-    rooms = [_ROW + style.NOTE_LINE * (note.count("\n") + 1) for note in notes]
-    bar = style.row_height(_BAR, sum(most), sum(rooms) + _LEGEND)
-    heights = [room + bar * count for room, count in zip(rooms, most, strict=True)]
-    result, parts, legend = style.stacked(heights, _LEGEND)
-    for part, (view, panels), note, room in zip(parts, drawn.items(), notes, most, strict=True):
+    rest = _ROW * len(drawn) + _LEGEND + style.note_height(note)
+    bar = style.row_height(_BAR, sum(most), rest)
+    result, parts, legend = style.stacked([_ROW + bar * count for count in most], _LEGEND, note)
+    for part, (view, panels), room in zip(parts, drawn.items(), most, strict=True):
         axes = part.subplots(1, len(panels), squeeze=False)[0]
         for axis, (name, key) in zip(axes, panels.items(), strict=True):
             _times(axis, view, key, room)
             axis.set_title(human(ARENA_WORKLOADS, name), fontsize=8, fontweight="normal")
         style.heading(part, f"{view.name}: n = {next(iter(panels.values())).n}")
-        part.supxlabel(note, fontsize=6.5, color=GREY, x=0.005, ha="left")
     same = {"Same answer as the reference": {"facecolor": GREY, "edgecolor": GREY}}
     style.legend_of_looks(legend, same | style.DIFFERENT)
     return result
-
-
-def _note(view: View, keys: Iterable[Key]) -> str:
-    why = without_time(view, keys)
-    return textwrap.fill(f"No time. {why}.", style.NOTE_WIDTH) if why else " "
 
 
 def _times(axis: Axes, view: View, key: Key, room: int) -> None:

@@ -22,7 +22,7 @@ from octopus_study.report import studies, uses
 from octopus_study.report.charts.palette import CONCURRENCY_COLORS, METHOD_COLORS, METHOD_MARKERS
 from octopus_study.report.claims import BOARDS, Claim, Judgement
 from octopus_study.report.claims.outcome import NOT_HERE
-from octopus_study.report.claims.rules import COMPUTED
+from octopus_study.report.claims.rules import COMPUTED, OWN
 from octopus_study.report.frame import PUBLISHED, Frame, Number
 from octopus_study.report.studies.image_shape_figure import Patch
 from octopus_study.report.tables.writers import MISSING
@@ -55,8 +55,8 @@ class ClaimRow(NamedTuple):
 
 
 def claim_rows(claims: Sequence[Claim], judgements: Iterable[Judgement], frame: Frame) -> list[ClaimRow]:
-    """Return a row per claim, with a verdict and a value for each of :func:`judged_machines`; first those that could
-    be refuted and were decided."""
+    """Return a row per claim, with a verdict and a value for each of :func:`judged_machines`; first those of this
+    paper, then those that could be refuted and were decided."""
     judged: dict[str, dict[str, Judgement]] = {}
     for judgement in judgements:
         judged.setdefault(judgement.claim_id, {})[judgement.scope] = judgement
@@ -70,8 +70,9 @@ def judged_machines(frame: Frame, judged: Iterable[Iterable[str]]) -> list[str]:
     return [scope for scope in frame.machines() if scope in found]
 
 
-def _rank(row: ClaimRow) -> tuple[bool, bool]:
-    return row.verdict in (NO_RUN, NOT_HERE), row.kind in COMPUTED
+def _rank(row: ClaimRow) -> tuple[bool, bool, bool]:
+    major = row.source == OWN and row.kind != "goal"
+    return not major, row.verdict in (NO_RUN, NOT_HERE), row.kind in COMPUTED
 
 
 def _row(claim: Claim, judged: dict[str, Judgement], scopes: list[str]) -> ClaimRow:
@@ -80,9 +81,9 @@ def _row(claim: Claim, judged: dict[str, Judgement], scopes: list[str]) -> Claim
         (judged[scope].verdict, judged[scope].measured) if scope in judged else ("", MISSING)
         for scope in scopes
     ]
-    decided = dict.fromkeys(one.verdict for one in known if one.verdict != NOT_HERE)
-    verdict = ", ".join(decided) or (NOT_HERE if known else NO_RUN)
-    notes = dict.fromkeys(note for one in known for note in one.notes)
+    decided = [one for one in known if one.verdict != NOT_HERE]
+    verdict = ", ".join(dict.fromkeys(one.verdict for one in decided)) or (NOT_HERE if known else NO_RUN)
+    notes = dict.fromkeys(note for one in decided or known for note in one.notes)
     about = (claim.id, claim.claim, claim.source, claim.kind, human({}, claim.study))
     rule = known[0].rule if known else MISSING
     return ClaimRow(*about, rule, verdict, cells, "; ".join(notes) or _lacks(claim) * (not known))

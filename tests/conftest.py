@@ -19,7 +19,6 @@ ROOT = Path(__file__).resolve().parents[1]
 # What takes longest begins first: in several processes the last file to begin decides when the tests end.
 LONGEST = (
     "test_workflow.py",
-    "test_slurm.py",
     "test_figures.py",
     "test_studies.py",
     "test_damaged_rows.py",

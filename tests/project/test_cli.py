@@ -124,14 +124,6 @@ def test_doctor_lines_and_json_say_the_same() -> None:
     assert all(finding["part"] in shown.stdout for finding in findings)
 
 
-def test_doctor_says_where_it_looked_for_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("OCTOPUS_MIRROR", raising=False)
-    assert "not in data/raw; no mirror (OCTOPUS_MIRROR is not set)" in octopus("doctor").stdout
-    monkeypatch.setenv("OCTOPUS_MIRROR", str(tmp_path))
-    assert f"not in data/raw; not in the mirror {tmp_path}" in octopus("doctor").stdout
-
-
 def test_doctor_sees_the_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OCTOPUS_MIRROR", str(tmp_path))

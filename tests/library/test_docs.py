@@ -17,30 +17,12 @@ import octopus
 MODULES = ("octopus", "octopus.blockmap", "octopus.images", "octopus.ops")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "octopus",
-        "octopus.backends.cpu.threads",
-        "octopus.blockmap",
-        "octopus.crop.api",
-        "octopus.crop.plan",
-        "octopus.crop.framestream",
-        "octopus.images",
-        "octopus.images.api",
-        "octopus.images.plan",
-        "octopus.images.sizes",
-        "octopus.ops",
-        "octopus.ragged.batch",
-        "octopus.ragged.blockmap",
-        "octopus.ragged.ops",
-        "octopus.ragged.plan",
-        "octopus.tiles.plan",
-        "octopus.tiles.rules",
-        "octopus.tiles.api",
-        "octopus.crop.transforms",
-    ],
-)
+@pytest.mark.parametrize("name", [
+    "octopus", "octopus.backends.cpu.threads", "octopus.blockmap", "octopus.crop.api", "octopus.crop.plan",
+    "octopus.crop.framestream", "octopus.images", "octopus.images.api", "octopus.images.plan", "octopus.images.sizes",
+    "octopus.ops", "octopus.ragged.batch", "octopus.ragged.blockmap", "octopus.ragged.ops", "octopus.ragged.plan",
+    "octopus.tiles.plan", "octopus.tiles.rules", "octopus.tiles.api", "octopus.crop.transforms",
+])  # fmt: skip
 def test_examples(name):
     found = doctest.testmod(import_module(name))
     assert found.attempted > 0
@@ -73,17 +55,13 @@ def test_public_modules_show_their_public_names_alone(name):
     assert all(getattr(module, name) is not None for name in shown)
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "from octopus.ops import multiply as found; import octopus; assert octopus.ops.multiply is found",
-        "import octopus.ops; octopus.ops.blur3x3",
-        "import octopus.images.api; octopus.images.resize, octopus.images.plan",
-        "import octopus.blockmap as found; from octopus import blockmap; assert blockmap is found",
-        "from octopus.blockmap import BlockMap, build",
-        "from octopus import *; ops.gamma, blockmap.STRATEGIES",
-    ],
-)
+@pytest.mark.parametrize("code", [
+    "from octopus.ops import multiply as found; import octopus; assert octopus.ops.multiply is found",
+    "import octopus.ops; octopus.ops.blur3x3",
+    "import octopus.images.api; octopus.images.resize, octopus.images.plan",
+    "import octopus.blockmap as found; from octopus import blockmap; assert blockmap is found",
+    "from octopus.blockmap import BlockMap, build", "from octopus import *; ops.gamma, blockmap.STRATEGIES",
+])  # fmt: skip
 def test_public_modules_are_imported_in_every_way(code):
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 

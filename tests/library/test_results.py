@@ -36,16 +36,10 @@ def test_the_next_result_takes_the_memory_of_one_that_is_gone():
     assert second.flags.writeable and second.flags.c_contiguous
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda array: array[1, ::-2][3:],
-        lambda array: memoryview(array),
-        lambda array: np.from_dlpack(array.view()),
-        lambda array: array.reshape(-1).view(np.uint8)[None].T,
-    ],
-    ids=["a view", "a buffer", "dlpack", "a view of a view"],
-)
+@pytest.mark.parametrize("use", [
+    lambda array: array[1, ::-2][3:], lambda array: memoryview(array), lambda array: np.from_dlpack(array.view()),
+    lambda array: array.reshape(-1).view(np.uint8)[None].T,
+], ids=["a view", "a buffer", "dlpack", "a view of a view"])  # fmt: skip
 def test_memory_in_use_is_not_given_again(use):
     first = host_memory((2, FLOATS), "float32")
     first[:] = 7

@@ -130,13 +130,10 @@ def test_importing_octopus_is_light():
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    "words, error, said",
-    [
-        ("CUDA_ERROR_OUT_OF_MEMORY: no", OutOfMemoryError, "1,000 bytes are needed on the GPU, 7 are free"),
-        ("the GPU is gone", RuntimeError, "the GPU is gone"),
-    ],
-)
+@pytest.mark.parametrize("words, error, said", [
+    ("CUDA_ERROR_OUT_OF_MEMORY: no", OutOfMemoryError, "1,000 bytes are needed on the GPU, 7 are free"),
+    ("the GPU is gone", RuntimeError, "the GPU is gone"),
+])  # fmt: skip
 def test_memory_that_a_gpu_lacks_is_said_and_other_errors_pass(monkeypatch, words, error, said):
     from octopus.backends.cuda import memory
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -19,6 +21,7 @@ import octopus
 from octopus import CropPlan, FrameStream, InputError, backends, crop_resize
 from octopus.arrays import checks
 from octopus.backends.cpu import threads
+from octopus.crop.options import CALL_OPTIONS
 
 RNG = np.random.default_rng(7)
 FRAME = RNG.integers(0, 256, (40, 60, 3), np.uint8)
@@ -43,16 +46,11 @@ def unsaid(monkeypatch):
     monkeypatch.setattr(checks, "_hinted", set())
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"mean": MEAN, "std": STD, "scale": 255},
-        {"mean": MEAN.tolist(), "std": tuple(STD), "scale": [255, 255, 255.0]},
-        {"mean": MEAN[:, None, None], "std": STD[None, :, None, None], "scale": np.float32(255)},
-        {"mean": MEAN.astype(object).tolist(), "std": STD.reshape(1, 1, 3), "scale": np.array(255)},
-    ],
-    ids=["arrays", "lists", "broadcast", "scalars"],
-)
+@pytest.mark.parametrize("options", [
+    {"mean": MEAN, "std": STD, "scale": 255}, {"mean": MEAN.tolist(), "std": tuple(STD), "scale": [255, 255, 255.0]},
+    {"mean": MEAN[:, None, None], "std": STD[None, :, None, None], "scale": np.float32(255)},
+    {"mean": MEAN.astype(object).tolist(), "std": STD.reshape(1, 1, 3), "scale": np.array(255)},
+], ids=["arrays", "lists", "broadcast", "scalars"])  # fmt: skip
 @pytest.mark.parametrize("size", [8, np.int64(8), np.array([8, 8]), [8, 8], np.array(8)], ids=repr)
 def test_numbers_of_any_form(options, size):
     for _ in range(2):  # the second time as a call like one before
@@ -97,58 +95,6 @@ def test_nothing_is_no_boxes(none):
 def test_boxes_of_detections_are_taken():
     found = crop_resize(FRAME, SimpleNamespace(xyxy=BOXES), 8, mean=255 * MEAN, std=255 * STD, device="cpu")
     assert np.array_equal(found, RIGHT)
-
-
-OUT = np.zeros((1, 3, 8, 8), np.uint8)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"frame": np.ma.masked_less(FRAME, 9)}, r"frame is a masked array.*\.filled\(value\)"),
-        ({"boxes": np.ma.masked_less(BOXES, 9)}, r"boxes is a masked array"),
-        ({"mean": np.ma.masked_less(MEAN, 0.4)}, r"mean is a masked array"),
-        ({"stream": 0}, "stream is of a GPU but this call works on the CPU"),
-        ({"stream": "x"}, "stream is of a GPU but this call works on the CPU"),
-        ({"edge": np.array(["box", "image"])}, "use one of box, image"),
-        ({"layout": np.array([1, 2])}, "use one of NCHW, NHWC"),
-        ({"layout": None}, "use one of NCHW, NHWC"),
-        ({"dtype": None}, "dtype=None is unknown"),
-        ({"dtype": "float"}, "use one of float32"),
-        (
-            {"frame": [FRAME, FRAME]},
-            r"frame is a list of 2; stack.*\(F, H, W, C\).*or make one call for each",
-        ),
-        ({"pad_value": 114}, "pad_value=114 was given, but nothing is padded"),
-        ({"pad_value": 3, "outside": "pad", "pad_mode": "edge"}, "pad_value=3 was given.*pad_mode=.constant"),
-        ({"pad_value": 3, "outside": "pad", "pad_mode": "reflect"}, "nothing is padded with it"),
-        ({"scale": 0}, "scale must be positive"),
-        ({"scale": "255"}, "scale must be one finite number or 3"),
-        ({"scale": (1, 2)}, "scale must be one finite number or 3"),
-        ({"mean": "1"}, "mean must be one finite number or 3"),
-        ({"mean": np.zeros((3, 3))}, "mean must be one finite number or 3"),
-        ({"mean": np.zeros((3, 1, 2))}, "mean must be one finite number or 3"),
-        ({"mean": {}}, "mean must be one finite number or 3"),
-        ({"mean": [None, 1, 2]}, "mean must be one finite number or 3"),
-        ({"std": [True] * 3}, "std must be one finite number or 3"),
-        ({"std": 1j}, "std must be one finite number or 3"),
-        ({"size": np.array([8.0, 8.0])}, "positive integers"),
-        ({"size": "88"}, "positive integers"),
-        ({"size": np.array([[8, 8]])}, "positive integers"),
-        ({"boxes": [[]]}, r"\(N, 4\)"),
-        (
-            {"frame": OUT.reshape(8, 8, 3), "out": OUT, "dtype": "uint8", "boxes": [[0, 0, 8, 8]]},
-            "in the memory of frame",
-        ),
-    ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
-)
-def test_what_would_be_ignored_or_wrong_is_refused(arguments, words):
-    call = {"frame": FRAME, "boxes": BOXES, "size": (8, 8), "device": "cpu"} | arguments
-    frame, boxes, size = call.pop("frame"), call.pop("boxes"), call.pop("size")
-    for _ in range(2):
-        with pytest.raises(InputError, match=words):
-            crop_resize(frame, boxes, size, **call)
 
 
 @pytest.mark.parametrize("name", ["frame", "boxes", "frame_index"])
@@ -270,24 +216,17 @@ def test_a_wrong_keyword_names_the_class():
 
 
 @pytest.mark.usefixtures("unsaid")
-@pytest.mark.parametrize(
-    ("frame", "options", "words"),
-    [
-        (FRAME, {"mean": MEAN, "std": STD}, "units of 1, but the frame is uint8.*0 to 255. Give scale=255"),
-        (FRAME, {"mean": 0.5, "std": 0.5}, "Give scale=255"),
-        (FRAME, {"mean": 0, "std": (0.2, 0.2, 1)}, "Give scale=255"),
-        (DEEP, {"mean": 0.5, "std": 0.5}, "Give scale=65535"),
-        (
-            FRAME,
-            {"mean": 255 * MEAN, "std": 255 * STD, "scale": 255},
-            "far beyond the uint8.*Leave scale out",
-        ),
-        (FRAME, {"std": 57, "scale": 255}, "Leave scale out"),
-        (DEEP, {"mean": 1300, "std": 500, "scale": 10_000}, "far beyond the uint16"),
-        (DEEP, {"dtype": "uint8"}, "uint16.*saturates at 255. Give scale= or std="),
-        (DEEP, {"dtype": "float16"}, "uint16.*overflows to infinity above 65504"),
-    ],
-)
+@pytest.mark.parametrize(("frame", "options", "words"), [
+    (FRAME, {"mean": MEAN, "std": STD}, "units of 1, but the frame is uint8.*0 to 255. Give scale=255"),
+    (FRAME, {"mean": 0.5, "std": 0.5}, "Give scale=255"),
+    (FRAME, {"mean": 0, "std": (0.2, 0.2, 1)}, "Give scale=255"),
+    (DEEP, {"mean": 0.5, "std": 0.5}, "Give scale=65535"),
+    (FRAME, {"mean": 255 * MEAN, "std": 255 * STD, "scale": 255}, "far beyond the uint8.*Leave scale out"),
+    (FRAME, {"std": 57, "scale": 255}, "Leave scale out"),
+    (DEEP, {"mean": 1300, "std": 500, "scale": 10_000}, "far beyond the uint16"),
+    (DEEP, {"dtype": "uint8"}, "uint16.*saturates at 255. Give scale= or std="),
+    (DEEP, {"dtype": "float16"}, "uint16.*overflows to infinity above 65504"),
+])  # fmt: skip
 def test_unusual_units_are_hinted_at_once(frame, options, words):
     with pytest.warns(UserWarning, match=words) as caught:
         for size in (8, 9):
@@ -297,22 +236,13 @@ def test_unusual_units_are_hinted_at_once(frame, options, words):
 
 
 @pytest.mark.usefixtures("unsaid")
-@pytest.mark.parametrize(
-    ("frame", "options"),
-    [
-        (FRAME, {"mean": 0, "std": 1}),
-        (FRAME, {"mean": MEAN}),
-        (FRAME, {"std": STD}),
-        (FRAME, {"mean": MEAN, "std": STD, "scale": 255}),
-        (FRAME, {"mean": 127.5, "std": 127.5}),
-        (FRAME, {"mean": 127.5, "std": 127.5, "scale": 1}),
-        (FRAME, {"mean": 0.5, "std": 2, "scale": 255}),
-        (FRAME.astype(np.float32), {"mean": 123, "std": 57, "scale": 255}),
-        (DEEP, {"dtype": "uint8", "std": 257}),
-        (DEEP, {"dtype": "float16", "scale": 10_000}),
-        (DEEP, {}),
-    ],
-)
+@pytest.mark.parametrize(("frame", "options"), [
+    (FRAME, {"mean": 0, "std": 1}), (FRAME, {"mean": MEAN}), (FRAME, {"std": STD}),
+    (FRAME, {"mean": MEAN, "std": STD, "scale": 255}), (FRAME, {"mean": 127.5, "std": 127.5}),
+    (FRAME, {"mean": 127.5, "std": 127.5, "scale": 1}), (FRAME, {"mean": 0.5, "std": 2, "scale": 255}),
+    (FRAME.astype(np.float32), {"mean": 123, "std": 57, "scale": 255}), (DEEP, {"dtype": "uint8", "std": 257}),
+    (DEEP, {"dtype": "float16", "scale": 10_000}), (DEEP, {}),
+])  # fmt: skip
 def test_usual_units_are_not(frame, options):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -456,34 +386,59 @@ def test_types_find_wrong_words(tmp_path, root):
     assert any("tuple[Any, Any]" in line for line in found)
 
 
-LONG = np.zeros((1, 20000, 1), np.uint8)
-FLAT = octopus.RaggedBatch.from_offsets(np.ones(3, np.float32), [0, 3])
-FIXED = np.ones(3, np.float32)
-FIXED.flags.writeable = False
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: crop_resize(5, BOXES), r"^frame is an int; "),
-        (lambda: crop_resize(None, BOXES), r"^frame is None, which"),
-        (lambda: crop_resize(FRAME, [[9, 1, 1, 4]]), r"; wrong boxes: 1 of 1$"),
-        (lambda: crop_resize(FRAME[None], BOXES, frame_index=[0, 4]), r"; wrong entries: 1 of 2$"),
+def test_messages_count_what_is_wrong_and_end_with_what_helps():
+    fixed = np.ones(3, np.float32)
+    fixed.flags.writeable = False
+    flat = octopus.RaggedBatch.from_offsets(np.ones(3, np.float32), [0, 3])
+    for call, words in (
         (lambda: octopus.tile_means(FRAME, [[0, 0, 9, 9], [0, 0, 0, 9]]), r"; wrong tiles: 1 of 2$"),
         (
-            lambda: crop_resize(LONG, [[0, 0, 20000, 1]]),
-            r"float32 can't sample exactly; pass several smaller boxes",
-        ),
-        (
-            lambda: octopus.ops.multiply(FLAT, np.ma.masked_array([1.0])),
+            lambda: octopus.ops.multiply(flat, np.ma.masked_array([1.0])),
             r"^the gain is .*: \.filled\(value\)$",
         ),
         (
-            lambda: octopus.ops.multiply(FLAT, 2, out=FIXED),
+            lambda: octopus.ops.multiply(flat, 2, out=fixed),
             r"an array that can be written, or no out at all$",
         ),
-    ],
-)
-def test_messages_are_in_plain_words(call, words):
-    with pytest.raises(InputError, match=words):
-        call()
+    ):
+        with pytest.raises(InputError, match=words):
+            call()
+
+
+def test_a_refused_call_writes_nothing():
+    out = np.full((3, 3, 8, 8), 5, np.float32)
+    for frame, boxes, more in (
+        (FRAME, [*BOXES, (5, 5, 5, 9)], {}),
+        (FRAME, [*BOXES, (0, 0, 61, 9)], {"outside": "error"}),
+        (FRAME[None], [*BOXES, (0, 0, 9, 9)], {"frame_index": [0, 0, 9]}),
+    ):
+        with pytest.raises(InputError, match=r"box 2 = |frame_index\[2\] = 9"):
+            crop_resize(frame, boxes, 8, out=out, device="cpu", **more)
+        assert (out == 5).all()
+
+
+def test_too_little_memory_says_how_much(monkeypatch):
+    monkeypatch.setattr(backends.cpu, "free_bytes", lambda: 1000)
+    with pytest.raises(
+        octopus.OutOfMemoryError, match=r"201,326,592 bytes are needed on the host, 1,000 are free"
+    ):
+        crop_resize(FRAME, BOXES[:1], 4096, device="cpu")
+    assert crop_resize(FRAME, BOXES, 8, device="cpu").shape == (2, 3, 8, 8)  # nobody asks for so little
+
+
+def test_a_gpu_that_is_not_there_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(backends.cuda.device, "missing", lambda: "the driver is absent; install it")
+    with pytest.raises(octopus.DeviceError, match="no GPU is usable: the driver is absent; install it"):
+        crop_resize(FRAME, BOXES, device="cuda")
+
+
+def test_strides_of_axes_of_length_one_do_not_matter():
+    out = np.zeros((2, 8, 8, 1), np.float32).transpose(0, 3, 1, 2)
+    assert crop_resize(FRAME[..., :1].copy(), BOXES, (8, 8), out=out, device="cpu") is out
+
+
+def test_the_documentation_of_crop_resize_names_every_argument():
+    section = inspect.getdoc(crop_resize).partition("Parameters\n")[2].partition("Returns\n")[0]
+    lines = re.findall(r"^(\w[\w, ]*) :", section, re.MULTILINE)
+    given = set(inspect.signature(inspect.unwrap(crop_resize)).parameters) - {"options"}
+    assert {name for line in lines for name in line.split(", ")} == given | {*CALL_OPTIONS, "letterbox"}

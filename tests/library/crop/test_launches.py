@@ -48,10 +48,9 @@ def test_every_set_of_options_is_launched_with_the_addresses_of_its_arrays(launc
     assert index is None or values[22] == index.pointer
 
 
-@pytest.mark.parametrize(
-    ("width", "shift", "layout", "values"),
-    [(36, 0, "NCHW", 2), (36, 1, "NCHW", 1), (35, 0, "NCHW", 1), (35, 1, "NHWC", 3)],
-)
+@pytest.mark.parametrize(("width", "shift", "layout", "values"), [
+    (36, 0, "NCHW", 2), (36, 1, "NCHW", 1), (35, 0, "NCHW", 1), (35, 1, "NHWC", 3),
+])  # fmt: skip
 def test_under_a_filter_a_thread_makes_what_one_store_takes(launched, width, shift, layout, values):
     out = memory((5, 3, 24, width) if layout == "NCHW" else (5, 24, width, 3), np.uint8, shift)
     made = launched(FRAME, size=(24, width), layout=layout, dtype="uint8", antialias=True, out=OnGpu(out))
@@ -101,14 +100,10 @@ def test_a_few_boxes_from_the_host_are_an_argument(gpu, launched, count, planned
     assert (made.values[4], len(gpu.copies)) == ((0, 0) if count <= 240 else (gpu.copies[0][0], 1))
 
 
-@pytest.mark.parametrize(
-    ("boxes", "each"),
-    [
-        (boxes_of("float32", 9000) + np.arange(9000, dtype=np.float32)[:, None] / 256, 4096),
-        (np.arange(6 * 6000, dtype=np.float32).reshape(6000, 2, 3), 2730),
-    ],
-    ids=["boxes", "maps"],
-)
+@pytest.mark.parametrize(("boxes", "each"), [
+    (boxes_of("float32", 9000) + np.arange(9000, dtype=np.float32)[:, None] / 256, 4096),
+    (np.arange(6 * 6000, dtype=np.float32).reshape(6000, 2, 3), 2730),
+], ids=["boxes", "maps"])  # fmt: skip
 def test_boxes_from_the_host_travel_in_parts_of_64_kib(gpu, launched, boxes, each):
     first, starts = launched(FRAME, boxes).out, [0, each, 2 * each]
     counts = [each, each, len(boxes) - 2 * each]

@@ -150,18 +150,13 @@ def test_a_mapped_tensor_is_told():
         torch.func.vmap(lambda boxes: crop_resize(FRAME, boxes, (8, 8), device="cpu"))(torch.zeros(3, 2, 4))
 
 
-@pytest.mark.parametrize(
-    ("boxes", "said"),
-    [
-        (lambda: torch.from_numpy(BOXES).requires_grad_(), r"requires grad.*it with \.detach\(\)"),
-        (lambda: torch.from_numpy(BOXES).to_sparse(), r"layout torch.sparse_coo.*to_dense\(\)"),
-        (lambda: torch.zeros(2, 4, device="meta"), "lies on meta"),
-        (lambda: torch.quantize_per_tensor(torch.zeros(2, 4), 1.0, 0, torch.qint8), "dtype qint8"),
-        (fake, "call Octopus outside of them"),
-        (negated, r"pass boxes\.resolve_neg\(\)"),
-    ],
-    ids=["grad", "sparse", "meta", "quantised", "fake", "negative"],
-)
+@pytest.mark.parametrize(("boxes", "said"), [
+    (lambda: torch.from_numpy(BOXES).requires_grad_(), r"requires grad.*it with \.detach\(\)"),
+    (lambda: torch.from_numpy(BOXES).to_sparse(), r"layout torch.sparse_coo.*to_dense\(\)"),
+    (lambda: torch.zeros(2, 4, device="meta"), "lies on meta"),
+    (lambda: torch.quantize_per_tensor(torch.zeros(2, 4), 1.0, 0, torch.qint8), "dtype qint8"),
+    (fake, "call Octopus outside of them"), (negated, r"pass boxes\.resolve_neg\(\)"),
+], ids=["grad", "sparse", "meta", "quantised", "fake", "negative"])  # fmt: skip
 def test_tensors_without_values_of_their_own_are_refused(boxes, said):
     with pytest.raises(InputError, match=said):
         crop_resize(FRAME, boxes(), (8, 8), device="cpu")
@@ -173,16 +168,12 @@ def test_a_mean_that_requires_grad_is_to_be_detached(name):
         crop_resize(FRAME, BOXES, **{name: torch.ones(3, requires_grad=True)}, device="cpu")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"mean": torch.full((3,), 100.0), "std": torch.full((3, 1, 1), 50.0)},
-        {"mean": torch.tensor(100), "std": torch.full((1, 3, 1, 1), 50.0, dtype=torch.float64)},
-        {"dtype": torch.float32, "device": torch.device("cpu")},
-        {"size": torch.Size([8, 8]), "scale": torch.tensor(2.0), "mean": 50, "std": torch.tensor(25.0)},
-    ],
-    ids=["three", "scalar", "names", "size"],
-)
+@pytest.mark.parametrize("options", [
+    {"mean": torch.full((3,), 100.0), "std": torch.full((3, 1, 1), 50.0)},
+    {"mean": torch.tensor(100), "std": torch.full((1, 3, 1, 1), 50.0, dtype=torch.float64)},
+    {"dtype": torch.float32, "device": torch.device("cpu")},
+    {"size": torch.Size([8, 8]), "scale": torch.tensor(2.0), "mean": 50, "std": torch.tensor(25.0)},
+], ids=["three", "scalar", "names", "size"])  # fmt: skip
 def test_torchs_own_kinds_of_options(options):
     for _ in range(2):
         found = crop_resize(FRAME, BOXES, **{"size": (8, 8)} | OPTIONS | options)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from octopus import InputError, crop_resize, map_back
+from octopus import crop_resize, map_back
 from octopus_study.reference import crops as reference
 
 FRAME = np.zeros((400, 600, 3), np.uint8)
@@ -70,30 +70,3 @@ def test_detections_in_one_flat_array_take_the_rows_of_their_items(transform):
     found = map_back(boxes, transform[item])
     grouped = map_back(np.stack([boxes] * 3), transform)
     assert np.array_equal(found, grouped[item, [0, 1, 2]])
-
-
-@pytest.mark.parametrize(
-    ("positions", "words"),
-    [
-        (np.zeros((2, 4)), r"\(3, \.\.\., 2\) or \(3, \.\.\., 4\)"),
-        (np.zeros((3, 5)), "one row per item"),
-        (np.zeros(4), "one row per item"),
-        ("points", "NumPy, torch or CuPy"),
-        (np.array([["a", "b"]] * 3), "integers or floats, found <U1"),
-        ([["a", "b"]] * 3, "integers or floats"),
-        ([[1, 2], [3, 4], [5]], "positions must be an array"),
-        (np.zeros((3, 2), complex), "integers or floats, found complex"),
-        (np.zeros((3, 2), bool), "integers or floats, found bool"),
-        (np.full((3, 2), None), "integers or floats, found object"),
-        (None, "is None"),
-    ],
-)
-def test_wrong_positions_say_what_they_may_be(transform, positions, words):
-    with pytest.raises(InputError, match=words):
-        map_back(positions, transform)
-
-
-@pytest.mark.parametrize("wrong", [np.zeros((3, 3)), np.zeros(4)])
-def test_a_wrong_transform_says_what_it_may_be(wrong):
-    with pytest.raises(InputError, match=r"transform must have shape \(N, 4\)"):
-        map_back(np.zeros((3, 2)), wrong)

@@ -147,15 +147,12 @@ def test_exported_memory_lives_as_long_as_the_call():
     assert [image.mean() for image in images.resize(given, 4, device="cpu")] == [3, 9]
 
 
-@pytest.mark.parametrize(
-    ("operation", "options", "message"),
-    [
-        ("resize", {"sizee": 3}, "an option of resize='sizee' is unknown; use one of filter,"),
-        ("resize", {}, "resize needs size="),
-        ("resize", {"size": (3, 4), "crop": "center"}, 'crop="center" to 3x4 needs shortest='),
-        ("resize_each", {"dtype": "bfloat16", "result_pixels": 9}, "a RaggedBatch can't hold bfloat16"),
-    ],
-)
+@pytest.mark.parametrize(("operation", "options", "message"), [
+    ("resize", {"sizee": 3}, "an option of resize='sizee' is unknown; use one of filter,"),
+    ("resize", {}, "resize needs size="),
+    ("resize", {"size": (3, 4), "crop": "center"}, 'crop="center" to 3x4 needs shortest='),
+    ("resize_each", {"dtype": "bfloat16", "result_pixels": 9}, "a RaggedBatch can't hold bfloat16"),
+])  # fmt: skip
 def test_a_plan_that_no_run_could_use_is_refused_when_it_is_made(operation, options, message):
     with pytest.raises(InputError) as error:
         ImagePlan(operation, np.zeros((5, 6, 3), np.uint8), 2, device="cpu", **options)

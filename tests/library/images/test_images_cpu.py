@@ -239,14 +239,9 @@ def test_nothing_is_read_beyond():
     assert done.stdout.strip() == "inside", done.stderr
 
 
-@pytest.mark.parametrize(
-    ("needed", "form"),
-    [
-        ("", ("", 32)),
-        ("avx2", ("llvm.x86.avx2.pmadd.wd", 16)),
-        ("avx512bw", ("llvm.x86.avx512.pmaddw.d.512", 32)),
-    ],
-)
+@pytest.mark.parametrize(("needed", "form"), [
+    ("", ("", 32)), ("avx2", ("llvm.x86.avx2.pmadd.wd", 16)), ("avx512bw", ("llvm.x86.avx512.pmaddw.d.512", 32)),
+])  # fmt: skip
 def test_pairs_are_multiplied_alike_by_every_processor(needed, form, monkeypatch):
     from llvmlite import binding
 

@@ -65,10 +65,9 @@ def launched(monkeypatch):
     assert not driver.errors and all(made.count == len(made.kernel) for made in driver.launches)
 
 
-@pytest.mark.parametrize(
-    ("name", "tiles"),
-    [("batch", [9, 9, 9]), ("each", [1, 4, 15]), ("rows", [1, 4, 15]), ("nearest", [1, 1, 1])],
-)
+@pytest.mark.parametrize(("name", "tiles"), [
+    ("batch", [9, 9, 9]), ("each", [1, 4, 15]), ("rows", [1, 4, 15]), ("nearest", [1, 1, 1]),
+])  # fmt: skip
 def test_arguments_and_blocks_fit_the_kernel(launched, name, tiles):
     engine = cuda.CudaEngine(spec_of(name))
     table = np.zeros(3, IMAGE)

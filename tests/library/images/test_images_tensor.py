@@ -83,17 +83,11 @@ def test_a_padded_grid_compiles(capability):
     assert "local_depot" not in ptx and "vote.sync" not in ptx and "%ctaid.y" in ptx
 
 
-@pytest.mark.parametrize(
-    ("name", "source", "options"),
-    [
-        ("batch", "uint16", {"rounding": "none"}),
-        ("batch", "float32", {"rounding": "none"}),
-        ("batch", "uint8", {"filter": "nearest"}),
-        ("batch", "uint8", {"antialias": False, "rounding": "none"}),
-        ("rows", "uint8", {"patch": 8}),
-        ("rows", "uint8", {"patch": 32}),
-    ],
-)
+@pytest.mark.parametrize(("name", "source", "options"), [
+    ("batch", "uint16", {"rounding": "none"}), ("batch", "float32", {"rounding": "none"}),
+    ("batch", "uint8", {"filter": "nearest"}), ("batch", "uint8", {"antialias": False, "rounding": "none"}),
+    ("rows", "uint8", {"patch": 8}), ("rows", "uint8", {"patch": 32}),
+])  # fmt: skip
 def test_what_the_simple_kernel_alone_can_do(name, source, options, monkeypatch):
     monkeypatch.setattr(cuda, "_capability", lambda: (9, 0))
     (only,) = cuda.kernels_of(spec_of(name, source, **options))

@@ -142,20 +142,15 @@ def test_channels_at_both_ends():
         ragged([np.zeros((3, 200, 4), np.uint8), np.zeros((1, 200, 4), np.uint8)], source="CHW")
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ([], "the list is empty"),
-        (np.zeros((2, 5, 5, 3), np.uint8), "list(images)"),
-        ([np.zeros((9, 8, 3), np.uint8), np.zeros((8, 9, 4), np.uint8)], "image 1"),
-        ([np.zeros((9, 8, 3), np.uint8), np.zeros((8, 9, 1), np.uint8)], "image 1"),
-        ([np.zeros((9, 8, 3), np.uint8), np.zeros((8, 9, 3), np.float32)], "image 1 of float32"),
-        ([np.zeros((9, 8, 3), np.uint8), None], "image 1 is None, which is what cv2.imread gives"),
-        ([np.zeros((9, 8), np.uint8), np.zeros((8, 9, 1), np.uint8)], "found (9, 8) beside (8, 9, 1)"),
-        ([np.zeros((0, 8, 3), np.uint8)], "image 0"),
-        ([np.zeros((9, 8, 3), np.int64)], "int64"),
-    ],
-)
+@pytest.mark.parametrize(("given", "words"), [
+    ([], "the list is empty"), (np.zeros((2, 5, 5, 3), np.uint8), "list(images)"),
+    ([np.zeros((9, 8, 3), np.uint8), np.zeros((8, 9, 4), np.uint8)], "image 1"),
+    ([np.zeros((9, 8, 3), np.uint8), np.zeros((8, 9, 1), np.uint8)], "image 1"),
+    ([np.zeros((9, 8, 3), np.uint8), np.zeros((8, 9, 3), np.float32)], "image 1 of float32"),
+    ([np.zeros((9, 8, 3), np.uint8), None], "image 1 is None, which is what cv2.imread gives"),
+    ([np.zeros((9, 8), np.uint8), np.zeros((8, 9, 1), np.uint8)], "found (9, 8) beside (8, 9, 1)"),
+    ([np.zeros((0, 8, 3), np.uint8)], "image 0"), ([np.zeros((9, 8, 3), np.int64)], "int64"),
+])  # fmt: skip
 def test_what_is_refused(given, words):
     with pytest.raises(InputError, match=re.escape(words)):
         ragged(given)
@@ -333,18 +328,13 @@ def test_a_bomb_is_refused_by_pillow(monkeypatch):
         read([files()["jpeg"]])
 
 
-@pytest.mark.parametrize(
-    ("given", "options", "message"),
-    [
-        ([], {}, "the list is empty"),
-        ("one.jpg", {}, r"found a str; pass \[file\]"),
-        (b"content", {}, r"found a bytes; pass \[file\]"),
-        (None, {}, "must be a list of files, found None"),
-        ([b"", 7], {"errors": "skip"}, "file 1 is an int; pass a path or the file's bytes"),
-        ([b""], {"errors": "ignore"}, "errors='ignore' is unknown; use one of raise, skip, none"),
-        ([b""], {"decoder": "opencv"}, "decoder='opencv' is unknown; use one of auto, pillow"),
-    ],
-)
+@pytest.mark.parametrize(("given", "options", "message"), [
+    ([], {}, "the list is empty"), ("one.jpg", {}, r"found a str; pass \[file\]"),
+    (b"content", {}, r"found a bytes; pass \[file\]"), (None, {}, "must be a list of files, found None"),
+    ([b"", 7], {"errors": "skip"}, "file 1 is an int; pass a path or the file's bytes"),
+    ([b""], {"errors": "ignore"}, "errors='ignore' is unknown; use one of raise, skip, none"),
+    ([b""], {"decoder": "opencv"}, "decoder='opencv' is unknown; use one of auto, pillow"),
+])  # fmt: skip
 def test_calls_that_read_nothing(given, options, message):
     with pytest.raises(InputError, match=message):
         read(given, **options)

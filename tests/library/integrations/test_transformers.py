@@ -291,15 +291,11 @@ def test_three_means_for_one_channel(dtype):
     assert common._warned
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        pytest.param(pictures()[0], id="one"),
-        pytest.param([pictures()[:2], pictures()[2:3]], id="nested"),
-        pytest.param(np.stack([pictures()[1], pictures()[6]]), id="a batch"),
-        pytest.param(torch.from_numpy(pictures()[0]).permute(2, 0, 1), id="a tensor"),
-    ],
-)
+@pytest.mark.parametrize("given", [
+    pytest.param(pictures()[0], id="one"), pytest.param([pictures()[:2], pictures()[2:3]], id="nested"),
+    pytest.param(np.stack([pictures()[1], pictures()[6]]), id="a batch"),
+    pytest.param(torch.from_numpy(pictures()[0]).permute(2, 0, 1), id="a tensor"),
+])  # fmt: skip
 @pytest.mark.parametrize("kind", ["Qwen2-VL", "SigLIP", "SigLIP2"])
 def test_one_image_and_many(kind, given, backend):
     compare(make(named(PROCESSORS[kind][0], backend)), given, backend, return_tensors="pt")
@@ -639,17 +635,11 @@ def test_a_newer_version_is_warned_of_once_and_works(monkeypatch):
     stand_ins._class_of.cache_clear()
 
 
-@pytest.mark.parametrize(
-    ("changed", "named"),
-    [
-        (
-            "transformers.image_processing_backends.TorchvisionBackend.rescale_and_normalize",
-            "ViTImageProcessor",
-        ),
-        ("transformers.image_transforms.get_resize_output_image_size", "CLIPImageProcessor"),
-        ("transformers.models.qwen2_vl.image_processing_qwen2_vl.smart_resize", "Qwen2VLImageProcessor"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "named"), [
+    ("transformers.image_processing_backends.TorchvisionBackend.rescale_and_normalize", "ViTImageProcessor"),
+    ("transformers.image_transforms.get_resize_output_image_size", "CLIPImageProcessor"),
+    ("transformers.models.qwen2_vl.image_processing_qwen2_vl.smart_resize", "Qwen2VLImageProcessor"),
+])  # fmt: skip
 def test_code_that_a_newer_version_changed_answers_itself(monkeypatch, changed, named):
     digests = {name: [] if name == changed else known for name, known in common._digests().items()}
     monkeypatch.setattr(common, "_digests", lambda: digests)
@@ -787,9 +777,8 @@ def test_on_a_gpu(kind):
     compare(processor, pictures(), "float", device="cuda", return_tensors=form)
 
 
-@pytest.mark.parametrize(
-    ("asked", "pil", "device"),
-    [(None, False, "auto"), (1, False, "cuda:1"), (1, True, "auto"), ("cuda", False, "cuda")],
-)
+@pytest.mark.parametrize(("asked", "pil", "device"), [
+    (None, False, "auto"), (1, False, "cuda:1"), (1, True, "auto"), ("cuda", False, "cuda"),
+])  # fmt: skip
 def test_the_number_of_a_gpu_is_a_device(asked, pil, device):
     assert stand_ins.Call(None, [], {"device": asked}, pil)._device == device

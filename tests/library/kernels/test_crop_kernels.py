@@ -63,11 +63,9 @@ STORES = {
 
 
 # Each GPU once; float16 alone is made by other code on the oldest.
-@pytest.mark.parametrize(
-    ("dtype", "capability"),
-    [("float16", (7, 5)), ("float32", (8, 7)), ("uint8", (8, 9)), ("float16", (9, 0))],
-    indirect=["capability"],
-)
+@pytest.mark.parametrize(("dtype", "capability"), [
+    ("float16", (7, 5)), ("float32", (8, 7)), ("uint8", (8, 9)), ("float16", (9, 0)),
+], indirect=["capability"])  # fmt: skip
 def test_the_streaming_kernels_for_planar_results(capability, dtype):
     pairs = capability >= ptx.HALF_PAIR_CAPABILITY
     values = SHAPES[dtype, True].values
@@ -114,17 +112,9 @@ def test_the_streaming_kernels_under_a_filter(capability_in_turn, layout, option
 ITEMS = {"counted": True, "flipped": True, "own": True}
 
 
-@pytest.mark.parametrize(
-    ("frame", "more"),
-    [
-        ("nv12", {}),
-        ("nv12", ITEMS),
-        ("p010", {"letterbox": True}),
-        ("uint8", ITEMS),
-        ("uint8", {"order": "BGRA"}),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("frame", "more"), [
+    ("nv12", {}), ("nv12", ITEMS), ("p010", {"letterbox": True}), ("uint8", ITEMS), ("uint8", {"order": "BGRA"}),
+], ids=str)  # fmt: skip
 def test_the_streaming_kernels_for_video_and_for_items(capability_in_turn, frame, more):
     video = frame != "uint8"
     kernel = stream.build(3, "float32", "NCHW", values=2, frame_dtype=frame, words=not video, **more)

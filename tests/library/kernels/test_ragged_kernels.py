@@ -50,10 +50,9 @@ def test_powers_are_as_exact_as_they_say(answers):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize(
-    ("operation", "dtype", "values"),
-    [("multiply", "float32", 4), ("blur3x3", "uint8", 4), ("gamma", "float32", 4), ("gamma", "uint8", 4)],
-)
+@pytest.mark.parametrize(("operation", "dtype", "values"), [
+    ("multiply", "float32", 4), ("blur3x3", "uint8", 4), ("gamma", "float32", 4), ("gamma", "uint8", 4),
+])  # fmt: skip
 def test_kernels_compile_for_every_gpu_without_local_memory(
     strategy, operation, dtype, values, capability_in_turn
 ):

@@ -100,33 +100,25 @@ def test_nulls_outside_a_slice_do_not_matter(pa):
     assert RaggedBatch.from_arrow(array[2:])[0].tolist() == [2, 3]
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda pa: pa.array([[1.0], None, None]), "2 lists are null; drop them"),
-        (lambda pa: pa.array([[1.0, None], [2.0]]), "1 elements are null; fill them"),
-        (lambda pa: pa.array([[[1.0]]]), "found list<.*flatten the inner lists"),
-        (lambda pa: pa.array([[True]]), "found bool; cast"),
-        (lambda pa: pa.array([["a"]]), "found string"),
-        (lambda pa: pa.array([1.0]), "found double; cast the array"),
-        (lambda pa: pa.array([[1]], pa.list_view(pa.int32())), "found list_view"),
-        (lambda pa: pa.table({"x": [[1.0]]}), "found struct"),
-        (lambda pa: [[1.0]], "found a list"),
-    ],
-)
+@pytest.mark.parametrize(("make", "words"), [
+    (lambda pa: pa.array([[1.0], None, None]), "2 lists are null; drop them"),
+    (lambda pa: pa.array([[1.0, None], [2.0]]), "1 elements are null; fill them"),
+    (lambda pa: pa.array([[[1.0]]]), "found list<.*flatten the inner lists"),
+    (lambda pa: pa.array([[True]]), "found bool; cast"), (lambda pa: pa.array([["a"]]), "found string"),
+    (lambda pa: pa.array([1.0]), "found double; cast the array"),
+    (lambda pa: pa.array([[1]], pa.list_view(pa.int32())), "found list_view"),
+    (lambda pa: pa.table({"x": [[1.0]]}), "found struct"), (lambda pa: [[1.0]], "found a list"),
+])  # fmt: skip
 def test_what_is_no_list_of_numbers(pa, make, words):
     with pytest.raises(InputError, match=words):
         RaggedBatch.from_arrow(make(pa))
 
 
-@pytest.mark.parametrize(
-    ("batch", "words"),
-    [
-        (RaggedBatch.from_list([np.zeros((2, 2))]), "items of one dimension"),
-        (RaggedBatch.from_offsets(np.zeros(2, bool), [0, 2]), "found bool"),
-        (RaggedBatch.from_offsets(np.zeros(2, np.complex64), [0, 2]), "found complex64"),
-    ],
-)
+@pytest.mark.parametrize(("batch", "words"), [
+    (RaggedBatch.from_list([np.zeros((2, 2))]), "items of one dimension"),
+    (RaggedBatch.from_offsets(np.zeros(2, bool), [0, 2]), "found bool"),
+    (RaggedBatch.from_offsets(np.zeros(2, np.complex64), [0, 2]), "found complex64"),
+])  # fmt: skip
 @pytest.mark.usefixtures("pa")
 def test_what_arrow_does_not_take(batch, words):
     with pytest.raises(InputError, match=words):
@@ -142,15 +134,12 @@ def test_more_elements_than_offsets_of_32_bits_count():
     assert batch.to_arrow(large=True).value_lengths().to_pylist() == [2**31]
 
 
-@pytest.mark.parametrize(
-    ("package", "call"),
-    [
-        ("torch", lambda: RaggedBatch.from_torch(None)),
-        ("torch", lambda: RaggedBatch.from_offsets(np.zeros(2), [0, 2]).to_torch()),
-        ("pyarrow", lambda: RaggedBatch.from_arrow(None)),
-        ("pyarrow", lambda: RaggedBatch.from_offsets(np.zeros(2), [0, 2]).to_arrow()),
-    ],
-)
+@pytest.mark.parametrize(("package", "call"), [
+    ("torch", lambda: RaggedBatch.from_torch(None)),
+    ("torch", lambda: RaggedBatch.from_offsets(np.zeros(2), [0, 2]).to_torch()),
+    ("pyarrow", lambda: RaggedBatch.from_arrow(None)),
+    ("pyarrow", lambda: RaggedBatch.from_offsets(np.zeros(2), [0, 2]).to_arrow()),
+])  # fmt: skip
 def test_a_missing_package_is_named(monkeypatch, package, call):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingPackageError, match=f"pip install {package}"):

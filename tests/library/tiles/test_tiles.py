@@ -18,44 +18,6 @@ from octopus.arrays import views
 from octopus.tiles import cpu
 
 
-def reference(image, tiles, scale, nodata=None):
-    means = []
-    for x1, y1, x2, y2 in np.asarray(tiles).tolist():
-        values = image[y1:y2, x1:x2]
-        values = values if nodata is None else values[values != nodata]
-        means.append(values.mean() / scale if values.size else np.nan)
-    return np.array(means)
-
-
-@st.composite
-def cases(draw):
-    """An image of any form, some tiles of it, and whether a value is no data."""
-    height, width = draw(st.tuples(st.integers(1, 40), st.integers(1, 60)))
-    shape = (height, width, *draw(st.sampled_from([(), (1,), (3,), (5,)])))
-    dtype = draw(st.sampled_from([np.uint8, np.uint16]))
-    top = draw(st.sampled_from([2, np.iinfo(dtype).max]))
-    pixels = np.random.default_rng(draw(st.integers(0, 99))).integers(
-        0, top, (height, width + 7, *shape[2:]), dtype, True
-    )
-    image = pixels[:, 3 : 3 + width] if draw(st.booleans()) else np.ascontiguousarray(pixels[:, :width])
-    tiles = []
-    for _ in range(draw(st.integers(0, 6))):
-        x1, y1 = draw(st.tuples(st.integers(0, width - 1), st.integers(0, height - 1)))
-        tiles.append((x1, y1, draw(st.integers(x1 + 1, width)), draw(st.integers(y1 + 1, height))))
-    return image, np.array(tiles, np.int32).reshape(-1, 4), draw(st.sampled_from([None, 0, 1]))
-
-
-@settings(max_examples=150, deadline=None)
-@given(cases())
-def test_means_are_those_of_numpy_bit_for_bit(case):
-    image, tiles, nodata = case
-    flags, means = keep_tiles(image, tiles, 0.4, scale=3.7, nodata=nodata, device="cpu")
-    right = reference(image, tiles, 3.7, nodata)
-    assert means.dtype == np.float64 and flags.dtype == bool
-    assert np.array_equal(means, right, equal_nan=True)
-    assert np.array_equal(flags, right > 0.4)
-
-
 def test_large_bright_tiles_do_not_overflow(monkeypatch):
     image = np.full((300, 70_000), 65535, np.uint16)
     tiles = [[0, 0, 70_000, 300], [1, 1, 69_999, 299]]
@@ -87,61 +49,6 @@ def test_a_plan_is_for_any_image_like_the_first_and_takes_rows_apart():
     )  # the plan's memory; without a threshold all are kept
     with pytest.raises(InputError, match="the plan is for images"):
         plan.run(wide)
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"image": np.zeros((4, 6), np.float32)}, "image must be uint8 or uint16"),
-        ({"image": np.zeros((4, 6), ">u2")}, "byte order"),
-        ({"image": np.zeros(6, np.uint8)}, r"\(H, W\)"),
-        ({"image": np.zeros((0, 6), np.uint8)}, "sides must lie between"),
-        ({"image": np.zeros((4, 6), np.uint8).T}, "next to each other"),
-        ({"image": np.zeros((4, 6), np.uint8)[::-1]}, "next to each other"),
-        ({"image": np.broadcast_to(np.uint8(1), (4, 6))}, "next to each other"),
-        ({"image": np.broadcast_to(np.zeros(1 << 24, np.uint8), (1 << 9, 1 << 24))}, "next to each other"),
-        ({"image": "picture"}, "is a str"),
-        ({"tiles": [0, 0, 2, 2]}, r"\(N, 4\)"),
-        ({"tiles": [[0.0, 0, 2, 2]]}, "must be integers"),
-        ({"tiles": [[0, 0, 2, 2], [1, 1, 1, 3]]}, r"tile 1 = \(1, 1, 1, 3\) is empty"),
-        ({"tiles": [[0, 0, 7, 2]]}, "reaches outside the image of 6x4"),
-        ({"tiles": np.array([[0, 0, 2**40, 2]])}, "reaches outside"),
-        ({"tiles": [[-1, 0, 2, 2]]}, "reaches outside"),
-        ({"threshold": float("nan")}, "threshold is not a number"),
-        ({"threshold": "high"}, "threshold must be a number"),
-        ({"threshold": None}, "threshold must be a number"),
-        ({"threshold": True}, "threshold must be a number"),
-        ({"threshold": np.array([0.5])}, "threshold must be a number"),
-        ({"threshold": 10**400}, "threshold leaves the range"),
-        ({"scale": 10**400}, "scale leaves the range"),
-        ({"nodata": np.array(True)}, "nodata must be None"),
-        ({"tiles": [[0, 0, 1], [1]]}, "rows of different length"),
-        ({"tiles": np.array([[0, 0, 2**64 - 1, 2]], np.uint64)}, "reaches outside"),
-        ({"stream": 7}, "leave stream out"),
-        ({"stream": "x"}, "leave stream out"),
-        ({"scale": 0}, "scale must be positive"),
-        ({"scale": float("inf")}, "scale must be positive"),
-        ({"nodata": 256}, "nodata must be None or a value of uint8"),
-        ({"nodata": 0.0}, "nodata must be None"),
-        ({"device": "tpu"}, "device='tpu' is unknown"),
-    ],
-)
-def test_bad_input_gets_one_clear_error(changed, message):
-    options = {
-        "image": np.zeros((4, 6), np.uint8),
-        "tiles": [[0, 0, 2, 2]],
-        "threshold": 0.5,
-        "device": "cpu",
-    }
-    with pytest.raises(InputError, match=message):
-        keep_tiles(**(options | changed))
-
-
-def test_images_beyond_the_sums_are_refused():
-    row = np.zeros(1 << 20, np.uint8)
-    image = np.lib.stride_tricks.as_strided(row, ((1 << 12) + 1, 1 << 20), (1 << 20, 1))
-    with pytest.raises(InputError, match="is too large"):
-        tile_means(image, [[0, 0, 1, 1]], device="cpu")
 
 
 def brute_force_otsu(values):
@@ -193,26 +100,6 @@ def test_the_best_that_fit_leave_no_room_for_a_better_one(tiles, budget):
     for tile in np.flatnonzero(~kept):
         before = (means > means[tile]) | ((means == means[tile]) & (np.arange(len(means)) < tile))
         assert sizes[kept & before].sum() + sizes[tile] > budget
-
-
-def test_what_does_not_fit_its_means_or_is_negative_is_refused():
-    assert best_within([np.nan, 0.2], [1, 1], 5).tolist() == [False, True]
-    for means, sizes, budget, message in (
-        ([0.1], [1, 2], 5, "one number per mean"),
-        ([0.1], [-1], 5, "negative"),
-        ([0.1], [np.inf], 5, "finite"),
-        ([0.1], [1], -1, "negative"),
-        ([0.1], [1], float("nan"), "negative"),
-        ([[0.1]], [[1]], 5, "flat array"),
-        ([0.1], [1], None, "budget must be a number"),
-        ([0.1], [1], "5", "budget must be a number"),
-        ([0.1], [1], [5], "budget must be a number"),
-        ([0.1], [1], 10**400, "budget leaves the range"),
-        (["a"], [1], 5, "flat array"),
-        ([0.1], None, 5, "sizes is None"),
-    ):
-        with pytest.raises(InputError, match=message):
-            best_within(means, sizes, budget)
 
 
 @pytest.mark.parametrize("kind", [np.array, np.float32, lambda x: pytest.importorskip("torch").tensor(x)])

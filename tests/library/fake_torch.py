@@ -146,4 +146,6 @@ def device(kind: str, ordinal: int | None = None) -> Any:
 
 
 nested = SimpleNamespace(nested_tensor_from_jagged=from_jagged)
-bool, float32, float64, int64, uint8 = (dtype_of(n) for n in ("bool", "float32", "float64", "int64", "uint8"))
+bool, float16, float32, float64, int32, int64, uint8 = map(
+    dtype_of, ("bool", "float16", "float32", "float64", "int32", "int64", "uint8")
+)

@@ -36,6 +36,11 @@ class Simulator(Gpu):
         self.gpu = gpu
         self.put = gpu.put
 
+    def ragged(self, call, planned):
+        """With as many values and packs per thread as a large batch has, or as a small one."""
+        self.gpu.properties.multiprocessor_count = 0 if planned else 132
+        return super().ragged(call, planned)
+
 
 def is_alive(thread: BlockThread) -> bool:
     """Whether a thread of a block is at work still, after waiting a little for its end.

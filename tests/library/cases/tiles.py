@@ -22,7 +22,9 @@ class Tiles(NamedTuple):
         """Flags and means by `keep_tiles`, a plan, or means alone."""
         options = self.options | more
         if kind == "plan":
-            return TilePlan(image, tiles, **options).run(image, self.threshold)
+            plan = TilePlan(image, tiles, **options)
+            plan.run(image, self.threshold)
+            return plan.run(image, self.threshold)  # whose memory for sums must be left as it was found
         if kind == "means":
             return None, tile_means(image, tiles, **options)
         return keep_tiles(image, tiles, self.threshold, **options)

@@ -12,7 +12,7 @@ from octopus.kernels.images import IMAGE, filter_code
 
 pytest.importorskip("numba_cuda")
 
-import pretended_driver
+import pretended
 
 from octopus.backends.cuda import launch
 from octopus.backends.cuda.compile import entry_name, to_ptx
@@ -54,15 +54,14 @@ def test_the_kernel_of_padding_compiles(capability, dtype):
     )
 
 
+gpu = pytest.fixture(pretended.installed)
+
+
 @pytest.fixture
-def launched(monkeypatch):
-    """What the driver was asked to launch so far."""
-    monkeypatch.setattr(cuda, "_simple_kernel", lambda name, *parts: kernels.argument_types(parts[5]))
-    monkeypatch.setattr(cuda, "_padding_kernel", lambda dtype, capability: kernels.padding_types(dtype))
-    monkeypatch.setattr(cuda, "_capability", lambda: (7, 5))
-    driver = pretended_driver.install(monkeypatch, cuda)
-    yield driver.launches
-    assert not driver.errors and all(made.count == len(made.kernel) for made in driver.launches)
+def launched(gpu):
+    """What the driver was asked to launch so far, of a GPU without tensor cores for bytes."""
+    gpu.compute_capability = (7, 5)
+    return gpu.launches
 
 
 @pytest.mark.parametrize(("name", "tiles"), [
@@ -78,7 +77,11 @@ def test_arguments_and_blocks_fit_the_kernel(launched, name, tiles):
     engine.launch(launch.kernel.prepared(launch, 3), 4096, 8192, QUEUE)
     engine.again(QUEUE)
     made, again = launched
-    assert made == again and (made.grid, made.block, made.stream) == ((sum(tiles), 1, 1), (256, 1, 1), 5)
+    assert made.values == again.values and (made.grid, made.block, made.stream) == (
+        (sum(tiles), 1, 1),
+        (256, 1, 1),
+        5,
+    )
     assert made.values[:4] == (4096, 4096, 3, 8192)
     assert made.values[4:6] == engine.spec.item and made.values[9:12] == (0.5, 0.5, 0.5)
 

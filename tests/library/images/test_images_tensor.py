@@ -11,7 +11,7 @@ from octopus.kernels.images import IMAGE
 
 pytest.importorskip("numba_cuda")
 
-import pretended_driver
+import pretended
 from numba import cuda as cuda_language
 from numba import types
 
@@ -213,19 +213,11 @@ def test_a_cut_by_its_rule_in_pythons_numbers(name, support, seed):
     assert placed["first_tile"].tolist() == firsts and found.blocks == total
 
 
-@pytest.fixture
-def launched(monkeypatch):
-    """What the driver was asked to launch so far."""
-    monkeypatch.setattr(tensor, "_kernel", lambda kind, capability: image_tiles.argument_types(kind))
-    monkeypatch.setattr(tensor, "_capability", lambda: (9, 0))
-    monkeypatch.setattr(tensor, "_limits", lambda: (LIMIT, PROCESSORS))
-    driver = pretended_driver.install(monkeypatch, tensor)
-    yield driver.launches
-    assert not driver.errors and all(made.count == len(made.kernel) for made in driver.launches)
+gpu = pytest.fixture(pretended.installed)
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_arguments_fit_the_kernel(launched, name):
+def test_arguments_fit_the_kernel(gpu, name):
     """With all blocks of the grid across, and with as many across and down as a measurement asks for."""
     spec = spec_of(name)
     kernel, table = tensor.TensorKernel(spec), table_of((70, 90), (200, 333))
@@ -234,10 +226,10 @@ def test_arguments_fit_the_kernel(launched, name):
     launch = kernel.prepare(table)
     for grid in (None, (3, 2)):
         assert kernel.prepared(launch, 2, grid=grid)(7, (8192, 4096, 4096)) == 0
-        made, found = launched.pop(), launch.cut
+        made, found = gpu.launches.pop(), launch.cut
         assert made.grid == (*(grid or (found.blocks, 1)), 1) and made.block == (32 * found.warps, 1, 1)
         assert made.stream == 7 and made.shared == found.shared == shared_bytes(kernel._kind, *found[1:6])
-        assert found.shared <= made.most == LIMIT
+        assert found.shared <= made.kernel.shared == LIMIT
         assert made.values[:9] == (4096, 2, 8192, *spec.item, *found[2:6])
         assert made.values[9:] == (0.5, 0.5, 0.5, 0.0, -1.5, -1.5, -1.5, 0.0)
 

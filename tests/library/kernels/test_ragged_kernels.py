@@ -15,22 +15,6 @@ from octopus.ragged.blockmap import STRATEGIES
 SCRIPT = "simulate_ragged.py"
 
 
-def limit(name):
-    """Bytes are rounded once more behind float32 products and powers, so that a tie may fall either way."""
-    if "uint8" not in name:
-        return 1e-5
-    return 1 if name.startswith(("multiply", "gamma")) else 1e-4
-
-
-def test_every_kind_of_kernel_gives_the_answer_of_the_reference(answers):
-    assert len(answers["worst"]) == 6 * 2 * 4 * 3
-    assert {name: value for name, value in answers["worst"].items() if not value <= limit(name)} == {}
-
-
-def test_all_strategies_give_the_same_bits(answers):
-    assert answers["unlike"] == []
-
-
 def test_values_behind_the_last_offset_belong_to_the_last_item(answers):
     assert answers["beyond"] < 1e-6
 

@@ -3,41 +3,42 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 
 import numpy as np
+import pretended
 import pytest
-
-pytest.importorskip("numba_cuda")
-
-from pretended_driver import QUEUE, Memory, at, in_host_memory, there
+from pretended import at
 
 from octopus import InputError, RaggedBatch, RaggedPlan, ops
-from octopus.kernels.cuda import ragged as kernels
-from octopus.ragged import cuda, tuned
+from octopus.backends.cuda.memory import DeviceArray
+from octopus.ragged import tuned
+
+gpu = pytest.fixture(pretended.installed)
 
 
 @pytest.fixture
-def launches(monkeypatch):
-    """Called before each launch."""
+def launches(gpu, monkeypatch):
+    """Called before each launch, which multiplies by NumPy."""
     before = []
 
-    def launched(made):
+    def multiply(made):
         [call() for call in before]
-        assert made.count == len(made.values) and made.stream == QUEUE.handle
         source, out, total, offsets, items, first, *_ = made.values
-        lengths = np.diff(at(offsets, (items + 1,), made.kernel.kind.offset_dtype))
-        gains = np.repeat(at(first, (items,), np.float32), lengths)
+        dtype = made.kernel.signature[3].dtype.name
+        gains = np.repeat(at(first, (items,), np.float32), np.diff(at(offsets, (items + 1,), dtype)))
         at(out, (total,), np.float32)[...] = at(source, (total,), np.float32) * gains
 
-    def kernel(kind, capability):
-        return SimpleNamespace(kind=kind, signature=kernels.argument_types(kind))
-
-    driver = in_host_memory(monkeypatch, cuda, launched)
-    monkeypatch.setattr(cuda, "_kernel", kernel)
+    gpu.does = multiply
     monkeypatch.setattr(tuned, "_stored", lambda device: {})
-    yield before
-    assert not driver.errors
+    return before
+
+
+def there(array):
+    return pretended.OnGpu(array)
+
+
+def host(array):
+    return array.copy_to_host().tolist()
 
 
 def batch_of(offsets, dtype=np.int64, offsets_there=True):
@@ -48,8 +49,8 @@ def batch_of(offsets, dtype=np.int64, offsets_there=True):
 def test_offsets_on_the_gpu_are_those_of_the_batch_at_hand(launches):
     first, second = batch_of([0, 1, 6]), batch_of([0, 5, 6])
     plan = RaggedPlan("multiply", first, strategy="block_search")
-    assert plan.run(first, [10, 20]).values.array.tolist() == [0, 20, 40, 60, 80, 100]
-    assert plan.run(second, [10, 20]).values.array.tolist() == [0, 10, 20, 30, 40, 100]
+    assert host(plan.run(first, [10, 20]).values) == [0, 20, 40, 60, 80, 100]
+    assert host(plan.run(second, [10, 20]).values) == [0, 10, 20, 30, 40, 100]
     with pytest.raises(InputError, match="the plan is for offsets of int64, found int32"):
         plan.run(batch_of([0, 1, 6], np.int32), 2)
 
@@ -86,7 +87,7 @@ def test_results_must_not_lie_in_parameters(launches):
 def test_a_standard_deviation_on_the_gpu_needs_a_library_that_divides(launches):
     batch = batch_of([0, 1, 2])
     with pytest.raises(InputError, match="can't be inverted there; give a tensor"):
-        ops.normalize(batch, 0, Memory((2,), np.float32))
+        ops.normalize(batch, 0, DeviceArray((2,), np.float32))
 
 
 def test_a_plan_at_work_on_the_gpu_refuses_a_second_thread(launches):
@@ -98,4 +99,4 @@ def test_a_plan_at_work_on_the_gpu_refuses_a_second_thread(launches):
             pool.submit(plan.run, batch, 3).result()
 
     launches.append(meanwhile)
-    assert plan.run(batch, 2).values.array.tolist() == [0, 2, 4, 6, 8, 10]
+    assert host(plan.run(batch, 2).values) == [0, 2, 4, 6, 8, 10]

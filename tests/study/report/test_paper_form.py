@@ -126,14 +126,15 @@ def smallest_letter(pdf: Path, width: float) -> float:
     return min(sizes) * width / float(box[1])
 
 
-def test_every_table_and_figure_stands_in_the_paper_or_in_the_supplement() -> None:
-    call = r"(?:table|figure|share)(?:-of)?\([^)\[]*"
-    named = {
-        name
-        for folder in ("sections", "supplement")
-        for name in re.findall(r'"(\w+)"', " ".join(re.findall(call, sources(folder))))
-    }
-    assert {*outputs.table_names(), *outputs.figures()} <= named
+def test_every_table_and_figure_stands_once_and_the_text_names_it() -> None:
+    texts = [sources(folder) for folder in ("sections", "supplement")]
+    call = r'(?<![\w-])(?:column-)?(table|figure)(?:-of)?\("(\w+)"'
+    placed = [(kind[:3], name, text) for text in texts for kind, name in re.findall(call, text)]
+    names = [(kind, name) for kind, name, _ in placed]
+    assert sorted(names) == sorted(set(names))
+    assert {name for _, name in names} == {*outputs.table_names(), *outputs.figures()}
+    labels = [(f"@{kind}-{name.replace('_', '-')}", text) for kind, name, text in placed]
+    assert [label for label, text in labels if not re.search(rf"{label}(?![\w-])", text)] == []
 
 
 def test_the_parts_of_the_supplement_are_numbered_as_they_stand() -> None:

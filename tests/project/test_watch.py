@@ -13,10 +13,10 @@ from octopus_study.data.fetch import fetch
 from octopus_study.measure.rows import read_rows
 
 HOSTILE = {
-    "exits": ("os._exit(7)", "unavailable: it ended the process with code 7"),
-    "crashes": ("os.kill(os.getpid(), signal.SIGSEGV)", "unavailable: it ended the process by SIGSEGV"),
-    "hangs": ("time.sleep(1000)", "unavailable: it was at work for 2 s without an end, and was ended"),
-    "asks": ("sys.exit(3)", "unavailable: it asked Python to exit with 3"),
+    "exits": ("os._exit(7)", "it ended the process with code 7"),
+    "crashes": ("os.kill(os.getpid(), signal.SIGSEGV)", "it ended the process by SIGSEGV"),
+    "hangs": ("time.sleep(1000)", "it was at work for 2 s without an end, and was ended"),
+    "asks": ("sys.exit(3)", "it asked Python to exit with 3"),
 }
 STUDY = f"""
 import os
@@ -68,7 +68,7 @@ def test_methods_that_end_or_block_the_process_cost_a_row_each(copy: Path) -> No
     rows = read_rows(copy / "results/toy.csv")
     timed = rows[rows.value.notna() & (rows.unit == "ms")]
     assert set(timed.workload[timed.method == "octopus"]) == {"first", "second"}
-    said = rows[rows.method.isin(list(HOSTILE))].set_index("method").answer.to_dict()
+    said = rows[rows.method.isin(list(HOSTILE))].set_index("method").reason.to_dict()
     assert said == {name: reason for name, (_, reason) in HOSTILE.items()}
     assert (copy / "measured").read_text() == "once "  # what was complete isn't measured again
 

@@ -7,6 +7,7 @@ every layer can read it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import NamedTuple
@@ -694,6 +695,70 @@ def arena_methods() -> dict[str, str]:
 def packages() -> tuple[str, ...]:
     """All builds of all libraries, for the provenance."""
     return tuple(package for library in LIBRARIES for package in library.packages)
+
+
+class Facts(NamedTuple):
+    """What the names of a row say, as columns; empty, and of threads 0, where they don't say it.
+
+    Attributes
+    ----------
+    scope : str
+        What a power or energy is that of, such as ``gpu_board``.
+    threads : int
+    dtype : str
+    distribution : str
+        Of sizes: ``large``, a mix of images, a scene.
+    operation : str
+        What is done with them: ``blur3x3``, ``light``, ``antialias``, ``step64``.
+    model : str
+    """
+
+    scope: str = ""
+    threads: int = 0
+    dtype: str = ""
+    distribution: str = ""
+    operation: str = ""
+    model: str = ""
+
+
+_TYPES = {name: name for name in ("float32", "float16", "bfloat16", "uint8", "uint16", "rgb8")}
+_TYPES |= {"fp16": "float16", "bf16": "bfloat16"}
+
+
+@cache
+def facts(study: str, workload: str, method: str = "", quantity: str = "") -> Facts:
+    """Return what the names of a row say; nothing else takes a name apart.
+
+    Names stay what they are in rows and ids; studies of two parts join them with a dash (`distribution-operation`).
+    """
+    parts = workload.split("-")
+    said = Facts(
+        next((scope for scope in POWER_SCOPES if quantity.endswith(f"_{scope}")), ""),
+        1 if "1thread" in parts else 0,
+        next((_TYPES[part] for part in (*parts, *method.split("-")) if part in _TYPES), ""),
+    )
+    if study in ("arena", "stage_timing"):
+        return said._replace(distribution=parts[0], operation="antialias" if "antialias" in parts else "")
+    if study == "mapping" and parts[0] in DISTRIBUTIONS:
+        operation = "-".join(part for part in parts[1:] if part not in _TYPES)
+        return said._replace(distribution=parts[0], operation=operation, dtype=said.dtype or "float32")
+    if study == "total_cost":
+        mix, _, kernel = workload.removesuffix("-ladder").rpartition("-")
+        return said._replace(distribution=mix, operation=kernel)
+    if study == "satellite":
+        return said._replace(distribution=parts[0])
+    if study == "image_shape":
+        return said._replace(model=parts[0], operation="-".join(parts[1:]))
+    if study == "concurrency":
+        model = next(
+            (name for name in (*CONCURRENCY_STAGES, *CONCURRENCY_MODELS) if _ends_in(quantity, name)), ""
+        )
+        return said._replace(model=model)
+    return said._replace(distribution=workload)
+
+
+def _ends_in(quantity: str, model: str) -> bool:
+    return quantity.endswith("_" + model.replace("-", "_"))
 
 
 def stand_in(dataset: str) -> bool:

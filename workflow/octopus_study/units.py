@@ -91,6 +91,25 @@ def _of(unit: str) -> tuple[str, float]:
     return _UNITS[unit]
 
 
+def significant(value: float, digits: int = 3) -> str:
+    """Round to `digits` significant digits, without exponent, with narrow spaces between thousands from 10 000
+    on.
+
+    Digits left of the point are never rounded away: 1234.4 is shown as 1234.
+    """
+    if not math.isfinite(value):
+        return "\u2013"
+    if value == 0:
+        return "0"
+    # Rounding first: 99.97 has its leading digit in the hundreds once it is rounded.
+    rounded = float(f"{value:.{digits - 1}e}")
+    places = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
+    text = f"{value:.{places}f}"
+    if abs(value) >= 10_000:
+        text = f"{float(text):,.0f}".replace(",", NARROW_SPACE)
+    return text.replace("-", "\u2212")
+
+
 def shown_unit(value: float, unit: str) -> tuple[str, float]:
     """Return the unit that suits the size of `value` and the factor that brings it there."""
     if unit not in _STEPS or not math.isfinite(value):

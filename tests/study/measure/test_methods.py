@@ -30,8 +30,9 @@ def test_the_right_answer_is_the_same():
     assert answer(REFERENCE + np.float32(5e-4)) == "same"
 
 
-def test_the_known_reason_is_added():
-    assert answer(REFERENCE + 1, why="rounds to uint8").endswith("; rounds to uint8")
+def test_a_known_reason_stands_beside_the_error():
+    found = answer(REFERENCE + 1, why="rounds to uint8")
+    assert (found.status, found.reason, found.error) == ("different", "rounds to uint8", pytest.approx(1))
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -48,7 +49,7 @@ def test_shape_and_type_must_agree():
 def test_the_comparison_goes_over_all_chunks(monkeypatch):
     monkeypatch.setattr(methods, "_CHUNK", 7)
     assert answer(REFERENCE.copy()) == "same"
-    assert answer(changed(-9.0, index=(4, 11))).startswith("different: largest error 264")
+    assert answer(changed(-9.0, index=(4, 11))).startswith("different: by as much as 264")
     assert answer(changed(math.nan, index=(4, 11))).startswith("different: 1 of 60")
 
 

@@ -3,32 +3,64 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from octopus.errors import InputError
 from octopus_study.errors import MeasureError
 from octopus_study.measure import Case, Row, read_rows, unavailable, validate_rows, write_rows
 from octopus_study.measure.rows import COLUMNS, one_line
+from octopus_study.measure.schema import load_schema
+from octopus_study.status import Answer
 
 CASE = Case("stage_timing", "visdrone-val", "visdrone", 100)
+REFERENCE = Path(__file__).parents[3] / "data/reference"
 GOOD = CASE.row("octopus", "host", "end_to_end", "ms", 1.25, answer="same")
 
 
-def test_columns_are_those_of_the_design():
-    assert ",".join(COLUMNS) == "study,dataset,workload,n,method,layer,quantity,unit,block,value,answer,input"
+FIRST = "study,dataset,workload,n,method,layer,quantity,unit,block,value,answer"
 
 
-def test_a_file_from_before_inputs_were_told_apart_is_read(tmp_path):
-    given = CASE._replace(input="pillow").row("a", "host", "prepare", "ms", 1.0)
-    path = write_rows(tmp_path / "s.csv", [given, GOOD])
-    new = read_rows(path)
-    assert list(new["input"]) == ["pillow", ""]
-    path.write_text("".join(f"{line.rpartition(',')[0]}\n" for line in path.read_text().splitlines()))
-    old = read_rows(path)
-    assert list(old["input"]) == ["", ""] and old.drop(columns="input").equals(new.drop(columns="input"))
+def test_columns_are_those_of_the_schema():
+    assert set(COLUMNS) == set(load_schema("results")["properties"])
+
+
+@pytest.mark.parametrize("extra", ["", ",input"])
+def test_rows_of_the_first_schema_are_adapted(tmp_path, extra):
+    path = tmp_path / "mapping.csv"
+    cells = "mapping,synthetic,large-blur3x3-uint8,10,octopus,device,kernel,ms"
+    answers = {
+        0: "same",
+        1: "different: largest error 0.5 exceeds 0.1; rounds",
+        2: "unavailable: no GPU",
+        3: "n/a",
+    }
+    lines = [f"{cells},{block},{'' if block == 2 else 1.5},{answer}" for block, answer in answers.items()]
+    path.write_text("\n".join([FIRST + extra, *(line + extra[:1] for line in lines)]) + "\n")
+    rows = read_rows(path)
+    assert tuple(rows.columns) == COLUMNS
+    assert list(rows.status) == ["same", "different", "unavailable", "n/a"]
+    assert list(rows.reason) == ["", "rounds", "no GPU", ""]
+    assert rows.error[1] == 0.5 and rows.error.isna().sum() == 3
+    assert set(zip(rows.distribution, rows.operation, rows.dtype, strict=True)) == {
+        ("large", "blur3x3", "uint8")
+    }
     validate_rows(path)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(REFERENCE.glob("*/*.csv")), ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
+def test_committed_rows_are_the_same_in_the_second_schema(path, tmp_path):
+    """What is read of a file of either schema is the same, to the bit."""
+    given = read_rows(path)
+    values = given.astype(object).where(given.notna(), None).to_numpy()
+    pd.testing.assert_frame_equal(
+        read_rows(write_rows(tmp_path / path.name, [Row(*row) for row in values])), given
+    )
 
 
 def test_rows_come_back_as_they_were_written(tmp_path):
@@ -42,7 +74,7 @@ def test_rows_come_back_as_they_were_written(tmp_path):
     frame = read_rows(write_rows(tmp_path / "new" / "stage_timing.csv", rows))
     assert list(frame["value"][:3]) == [0.1 + 0.2, 1.5, 3.0]
     assert math.isnan(frame["value"][3])
-    assert list(frame["answer"]) == [row.answer for row in rows]
+    assert list(map(Answer, frame["status"], frame["reason"])) == [row.answer for row in rows]
     assert frame["n"].dtype == frame["block"].dtype == np.int64
 
 
@@ -62,14 +94,14 @@ def test_a_file_is_valid_after_reading(tmp_path):
         ({"block": -1}, "block"),
         ({"study": "Stage Timing"}, "study"),
         ({"method": ""}, "method"),
-        ({"answer": "yes"}, "answer"),
-        ({"answer": "different: "}, "answer"),
-        ({"answer": "unavailable"}, "answer"),
+        ({"status": "yes"}, "status"),
+        ({"status": "different"}, "reason"),
+        ({"status": "same", "reason": "why"}, "reason"),
         ({"value": None}, "value"),
         ({"value": math.nan}, "value"),
         ({"value": math.inf}, "value"),
         ({"value": "1"}, "value"),
-        ({"value": 1.0, "answer": "unavailable: no GPU"}, "value"),
+        ({"value": 1.0, "status": "unavailable", "reason": "no GPU"}, "value"),
     ],
 )
 def test_a_row_that_breaks_the_schema_is_not_written(change, column, tmp_path):

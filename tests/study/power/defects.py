@@ -65,7 +65,7 @@ def net_although_idle_drifted(run: PowerRun) -> None:
     values = wide[ENERGY] - 1e3 * levels * wide["window"] / wide["frames"]
     keys = pd.MultiIndex.from_frame(run.rows.loc[net, arms])
     run.rows.loc[net, "value"] = values.loc[keys].to_numpy(dtype=float)
-    run.rows.loc[net, "answer"] = "same"
+    run.rows.loc[net, "status"] = "same"
 
 
 def of_another_scope(run: PowerRun) -> None:

@@ -23,7 +23,7 @@ from octopus_study.report.runs import Run, load_runs
 from octopus_study.report.studies import report_of
 from octopus_study.report.tables.writers import markdown, typst
 
-WHY = "unavailable: nothing works here"
+WHY = "nothing works here"
 FEW = 3  # blocks
 _NO_NUMBER = re.compile(r"\b(nan|inf)\b", re.I)
 Mutate = Callable[[pd.DataFrame], pd.DataFrame]
@@ -47,7 +47,7 @@ def disable(column: str, value: object) -> Mutation:
     def apply(rows: pd.DataFrame) -> pd.DataFrame:
         hit = rows[column] == value
         keys = ["dataset", "workload", "n", "method", "layer", "quantity"]
-        gone = rows[hit].drop_duplicates(keys).assign(block=0, value=np.nan, answer=WHY)
+        gone = rows[hit].drop_duplicates(keys).assign(block=0, value=np.nan, status="unavailable", reason=WHY)
         return pd.concat([rows[~hit], gone], ignore_index=True)
 
     return Mutation(f"{column} {value} unavailable", apply)

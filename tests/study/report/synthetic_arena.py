@@ -8,6 +8,7 @@ import numpy as np
 from synthetic_blocks import again, timed
 
 from octopus_study.measure.rows import Case, Row, unavailable
+from octopus_study.status import Answer, as_answer
 
 COUNTS = {"gpu": (28, 100, 1000), "cpu": (28, 100, 1000)}
 QUANTITIES = {
@@ -124,8 +125,10 @@ def series(
     times = again({name: a * case.n + b for name, (a, b, _) in laws.items()})
     answers = again({name: answer for name, (*_, answer) in laws.items()})
     for row in timed(rng, case, layer, QUANTITIES[layer], times):
-        error = f"different: largest error 0.{case.n} exceeds 0.004; "
-        yield row._replace(answer=answers[row.method].replace("different: ", error))
+        answer = as_answer(answers[row.method])
+        yield row.answered(
+            Answer(answer.status, answer.reason, float(f"0.{case.n}")) if answer.reason else answer
+        )
     yield case.row(QUANTITIES[layer], layer, "discarded_blocks", "count", 0)
 
 

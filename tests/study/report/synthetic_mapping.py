@@ -14,6 +14,7 @@ import numpy as np
 from synthetic_blocks import again, timed
 
 from octopus_study.measure.rows import Case, Row, unavailable
+from octopus_study.status import NO_ANSWER
 
 OPERATIONS = {
     "multiply": 1.0,
@@ -271,4 +272,4 @@ def sequences(kind: str, torch: bool = False) -> Iterator[Row]:
 def _answers(rows: Iterator[Row], without: tuple[str, ...]) -> Iterator[Row]:
     """Yield rows, those of methods without an answer marked so."""
     for row in rows:
-        yield row._replace(answer="n/a") if row.method in without else row
+        yield row.answered(NO_ANSWER) if row.method in without else row

@@ -8,6 +8,7 @@ import numpy as np
 from synthetic_blocks import again, timed
 
 from octopus_study.measure.rows import Case, Row, unavailable
+from octopus_study.status import different
 from octopus_study.studies.pipelines import model
 
 SLOWEST = "torch-gpu"  # of the inputs: with it a part of the gain is left
@@ -36,7 +37,7 @@ def pipelines(kind: str, dataset: str) -> Iterator[Row]:
         times = {method: known[method] for method in model.methods_of(device, name, form, case.n)}
         for row in timed(rng, case, "host", "prepare", again(times)):
             on_gpu = form == "jpeg" and gpu and row.method in NVJPEG
-            yield row._replace(answer="different: chroma") if on_gpu else row
+            yield row.answered(different("chroma")) if on_gpu else row
         if form == "jpeg" and gpu:
             yield case.row("octopus", "deterministic", "decoded_most_off", "levels", 32.0)
             yield case.row("octopus", "deterministic", "decoded_mean_off", "levels", 0.4)

@@ -18,6 +18,7 @@ from octopus_study.report.frame import Frame
 from octopus_study.report.outputs import draw
 from octopus_study.report.studies import report_of as study_report
 from octopus_study.report.studies.image_shape import HEURISTICS, QUADRANTS, UNDECIDED, verdict
+from octopus_study.status import different, unavailable
 
 PAIR, SHAPE = "gpu.concurrency", "gpu.image_shape"
 STUDIES = ("concurrency", "image_shape")
@@ -55,7 +56,7 @@ def test_streams_are_judged_by_their_best_arm(numbers: Frame) -> None:
 
 def test_a_way_that_could_not_run_says_why(tmp_path: Path) -> None:
     rows = [
-        row._replace(answer="different: half precision")
+        row.answered(different("half precision"))
         if (row.method, row.quantity) == ("cuda-graphs", "makespan")
         else row
         for row in concurrency("gpu", "visdrone-val", mps=False)
@@ -154,7 +155,7 @@ def test_splits_counted_without_a_gpu_are_known_without_memory(tmp_path: Path) -
     rows = [
         row
         if row.layer == "deterministic"
-        else row._replace(value=None, block=0, answer="unavailable: needs a GPU")
+        else row._replace(value=None, block=0).answered(unavailable("needs a GPU"))
         for row in image_shape("gpu", "visdrone-val")
     ]
     folder = report_of(tmp_path, "image_shape", list({row[:9]: row for row in rows}.values()))

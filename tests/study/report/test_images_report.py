@@ -14,6 +14,7 @@ from octopus_study.names import IMAGE_BATCHES
 from octopus_study.report.charts import style
 from octopus_study.report.frame import Frame, Key, make_number
 from octopus_study.report.studies import images
+from octopus_study.status import different
 from octopus_study.studies.images import workloads
 
 
@@ -43,12 +44,11 @@ def test_tables_have_their_own_kind_of_machine_and_say_what_is_missing(full: Pat
 
 def test_another_answer_is_hatched_and_named() -> None:
     whole = Key("m", "images", "thumbnails", 256, "octopus", "end_to_end", "host")
-    why = "different: largest error 2 exceeds 1; why"
     found = [
         text(Key("m", "machine", quantity="kind"), "gpu"),
         text(Key("m", "images", quantity="measured_on"), "2026-11-21"),
         number(whole, "ms", 1.0),
-        make_number(whole.but(method="dali"), SOURCE, "ms", 3.0, note=why),
+        make_number(whole.but(method="dali"), SOURCE, "ms", 3.0, answer=different("why")),
         number(whole.but(method="cvcuda"), "ms", 2.0),
         *(number(whole.speedup(name), "ratio", value) for name, value in (("dali", 3.0), ("cvcuda", 2.0))),
     ]

@@ -71,7 +71,7 @@ def drawn(run: Run) -> Iterator[tuple[Callable, tuple, Number]]:
 
 def table_of(run: Run) -> Table:
     """Return the columns of a run that selectors name."""
-    names = ("workload", "n", "method", "quantity", "layer", "unit", "block")
+    names = ("workload", "n", "method", "quantity", "layer", "unit", "block", "input")
     return Table({name: run.rows[name].tolist() for name in names})
 
 

@@ -19,6 +19,7 @@ from octopus_study.report.studies import report_of
 from octopus_study.report.tables import cells, overview
 from octopus_study.report.tables.writers import Table, markdown, typst
 from octopus_study.report.view import View
+from octopus_study.status import different
 
 # Of each group of studies: identifiers of the rows that a reader would stumble over.
 IDENTIFIERS = {
@@ -81,8 +82,7 @@ def test_a_loose_speed_up_has_its_interval(ends: tuple[float, ...], shown: str) 
 
 
 def test_a_speed_up_over_another_answer_is_marked_with_the_reason() -> None:
-    why = "different: largest error 2 exceeds 1; why"
-    other = make_number(TIME.but(method="b"), SOURCE, "ms", 2.0, note=why)
+    other = make_number(TIME.but(method="b"), SOURCE, "ms", 2.0, answer=different("why"))
     view = View(
         Frame([number(TIME, "ms", 1.0), other, number(TIME.speedup("b"), "ratio", 2.0)]), "m", "stage_timing"
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from octopus_study.config import load_config
+from octopus_study.status import Answer
 
 QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
 RECEIPTS = {"satellite": "scene_receipt"}  # fixtures of other data than the drone's
@@ -33,4 +34,5 @@ def values(rows: pd.DataFrame, **where: object) -> pd.Series:
 
 
 def answers(rows: pd.DataFrame, **where: object) -> list[str]:
-    return list(chosen(rows, **where).answer)
+    found = chosen(rows, **where)
+    return list(map(Answer, found.status, found.reason))

@@ -211,7 +211,7 @@ def test_wrong_bytes_are_seen(context, monkeypatch, method, does):
     )
     (part,) = byte_crops.parts(context, "visdrone", boxes_of(context, "visdrone", 5))
     found = answers(part.rows(context))
-    wrong = {name for name, answer in found.items() if answer.startswith("different: largest error")}
+    wrong = {name for name, answer in found.items() if answer.error}
     assert wrong == ({method, f"{method}-again"} & {*found}) and found.keys() - wrong
 
 
@@ -248,7 +248,7 @@ def test_large_batches_are_for_large_gpus(context, monkeypatch):
 def test_peers_are_judged_by_the_reference(batch, whole):
     found = answers(batch.rows(whole("host")))
     assert found["right"] == "same"
-    assert found["wrong"].startswith("different: largest error 1") and found["wrong"].endswith("adds one")
+    assert found["wrong"] == "different: adds one" and found["wrong"].error == pytest.approx(1, rel=0.1)
     assert found["broken"] == "unavailable: RuntimeError: no such engine"
     assert found["absent"] == "unavailable: absent is not installed"
     assert found["vandal"] == "different: it wrote into the frame"
@@ -257,7 +257,7 @@ def test_peers_are_judged_by_the_reference(batch, whole):
 def test_every_crop_is_compared_and_on_poisoned_memory(batch, whole):
     found = answers(batch.rows(whole("host")))
     assert "NaN" in found["lazy"]
-    assert found["careless"].startswith("different: largest error 1")
+    assert found["careless"].startswith("different: by as much as 1")
 
 
 def test_of_a_large_batch_some_crops_are_compared(batch, whole):
@@ -402,7 +402,7 @@ def test_all_layers_of_a_gpu_are_there_and_octopus_is_right_in_each(receipt, tmp
     rows = read_rows(run_study("arena", config=config, receipt=receipt, out=tmp_path / "arena.csv"))
     batches = rows[(rows.unit == "ms") & rows.workload.isin(["uniform", "visdrone"])]
     calls = batches.quantity.isin([submit.QUANTITY, submit.ALONE])  # nobody's answer is asked for again
-    assert set(batches[calls].answer[batches[calls].method == "octopus"]) == {"n/a"}
+    assert set(batches[calls].status[batches[calls].method == "octopus"]) == {"n/a"}
     timed = batches[~calls]
     assert set(timed.layer) == {"device", "host", "pipelined", "pipeline"}
     for (_, n, layer), group in timed.groupby(["workload", "n", "layer"]):
@@ -411,9 +411,9 @@ def test_all_layers_of_a_gpu_are_there_and_octopus_is_right_in_each(receipt, tmp
         if layer == "pipeline" and n > 3:
             assert group.value.isna().all()
         else:
-            assert set(exact.answer) == {"same"} and exact.value.notna().all()
+            assert set(exact.status) == {"same"} and exact.value.notna().all()
     host = timed[(timed.method == "opencv") & (timed.layer == "host")]
-    assert host.answer.str.startswith("unavailable: works on the host").all()
+    assert host.reason.str.startswith("works on the host").all()
     assert set(timed[timed.layer == "device"].method) >= {"write-bound", "write-bound-fp16"}
 
 

@@ -95,7 +95,7 @@ def test_an_answer_to_other_options_is_seen(context, monkeypatch, name, options)
 
     monkeypatch.setattr(variants.OfVariant, "right", asked_otherwise)
     found = answers(part_of(context, name, variants.VARIANTS[name].counts(context)[0]).rows(context))
-    assert found["octopus"].startswith("different: largest error")
+    assert found["octopus"].startswith("different: by as much as")
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_one_wrong_value_is_found_and_explained(job, expected):
         job.out[2, 1, 15, 11] += 0.5
 
     answers = check(job, [job.method("nearly", nearly, "adds")], expected)
-    assert answers["nearly"].startswith("different: largest error 0.")
+    assert answers["nearly"].startswith("different: by as much as 0.")
     assert answers["nearly"].endswith("adds")
 
 

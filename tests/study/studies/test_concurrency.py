@@ -81,7 +81,7 @@ def test_blocks_stay_in_step_when_another_method_fails():
 def test_answers_are_compared_array_by_array():
     expected = {"points": np.array([1.0, 400.0]), "matches": np.array([5, 6])}
     assert same({"points": np.array([1.0, 400.01])}, expected) == "same"
-    assert same({"points": np.array([1.0, 401.0])}, expected).startswith("different: points: largest error 1")
+    assert same({"points": np.array([1.0, 401.0])}, expected).startswith("different: points: by as much as 1")
     assert same({"matches": np.array([5, 7])}, expected).startswith("different: matches: ")
     assert same({"points": np.array([1.0, np.nan])}, expected).startswith("different: points: 1 of 2")
     unclear = {"points": np.array([np.nan])}

@@ -79,14 +79,14 @@ def test_every_method_that_is_planned_has_a_row_or_a_reason(study, rows, request
     columns = ["study", "dataset", "workload", "n", "input", "quantity", "layer", "unit", "method"]
     assert planned and planned <= set(rows[columns].itertuples(index=False, name=None))
     lacking = rows[rows.value.isna()]
-    assert lacking.answer.str.startswith("unavailable: ").all()
-    assert not rows.answer[rows.value.notna()].str.startswith("unavailable").any()
+    assert lacking.status.eq("unavailable").all()
+    assert not rows.status[rows.value.notna()].eq("unavailable").any()
 
 
 def test_answers_are_right_or_another_one_for_a_known_reason(rows):
-    assert set(timed(rows[rows.method == "octopus"]).answer) <= {"same", "n/a"}
-    other = rows[rows.answer.str.startswith("different: ")]
-    for method, answer in set(zip(other.method.str.removesuffix(AGAIN), other.answer, strict=True)):
+    assert set(timed(rows[rows.method == "octopus"]).status) <= {"same", "n/a"}
+    other = rows[rows.status.eq("different")]
+    for method, answer in set(zip(other.method.str.removesuffix(AGAIN), other.reason, strict=True)):
         assert DIFFERENT.get(method, "?") in answer, (method, answer)
 
 

@@ -39,7 +39,7 @@ def test_a_wrong_answer_in_any_checked_frame_is_told(context):
     assert drone.answer(video, good, footage) == "same"
     run_well = good.run
     good.run = lambda: (run_well(), video.number == 3 and video.job.out.fill(7))
-    assert drone.answer(video, good, footage).startswith("different: largest error")
+    assert drone.answer(video, good, footage).startswith("different: by as much as")
 
 
 def test_the_loops_of_the_stream_answer_rightly_on_the_cpu_too(context):

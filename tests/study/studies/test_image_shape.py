@@ -64,8 +64,8 @@ def test_a_cpu_counts_the_splits_and_says_what_needs_a_gpu(quick_rows, torch):
     rows = quick_rows("image_shape")
     counts = rows[(rows.workload == "drunet-step68") & (rows.quantity == "split_calls")]
     assert dict(zip(counts.n, counts.value, strict=True)) == {64: 0, 132: 1}
-    assert set(rows.answer[rows.layer == "memory"]) == {f"unavailable: {image_shape.NO_GPU}"}
-    assert rows.answer[rows.layer == "device"].str.startswith("unavailable: needs a GPU").all()
+    assert set(rows.reason[rows.layer == "memory"]) == {f"{image_shape.NO_GPU}"}
+    assert rows.reason[rows.layer == "device"].str.startswith("needs a GPU").all()
 
 
 def test_each_method_changes_what_its_name_says(torch, tmp_path, on_gpu):
@@ -93,7 +93,7 @@ def test_an_answer_that_differs_says_by_how_much_and_why(tmp_path):
         np.save(order.result(tmp_path, 68), np.full((1, 3, 2, 2), value, np.float32))
     answers = processes._answers([published, padded], tmp_path)
     assert answers["drunet-interventions", 68, "as-published"] == "same"
-    assert answers["drunet-interventions", 68, "padded-whole"].startswith("different: largest error 0.5")
+    assert answers["drunet-interventions", 68, "padded-whole"].error == 0.5
     assert processes.WHY_DIFFERENT["padded-whole"] in answers["drunet-interventions", 68, "padded-whole"]
     np.save(published.result(tmp_path, 68), np.full((1, 3, 2, 2), np.nan, np.float32))
     assert "NaN" in processes._answers([published], tmp_path)["drunet-interventions", 68, "as-published"]

@@ -106,7 +106,7 @@ def test_a_wrong_level_nothing_at_all_and_a_written_image_are_told():
 
     before = made.images[1].copy()
     assert answer(lambda: np.copyto(made.out, right)) == "same"
-    assert answer(off).startswith("different: largest error 1")
+    assert answer(off).startswith("different: by as much as 1")
     assert answer(lambda: None).startswith("different: ")
     assert answer(writes) == "different: it wrote into its images"
     assert np.array_equal(made.images[1], before)

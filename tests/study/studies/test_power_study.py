@@ -196,7 +196,10 @@ def findings(context, tmp_path):
 
     def lint(rows: pd.DataFrame) -> list[str]:
         file = tmp_path / "power.csv"
-        found = [Row(*row)._replace(value=None if np.isnan(row[9]) else row[9]) for row in rows.to_numpy()]
+        found = [
+            Row(*row)._replace(value=None if np.isnan(row[9]) else row[9], error=None)
+            for row in rows.to_numpy()
+        ]
         write_rows(file, found)
         config = {"values": context.config.model_dump(mode="json")}
         file.with_suffix(".json").write_text(json.dumps({"extra": context.notes, "config": config}))
@@ -234,8 +237,8 @@ def test_a_sampler_that_dies_ends_in_rows_and_nothing_before_it_is_lost(
     powers = values(rows, n=20, method="octopus", layer="back_to_back", quantity="power_mean_gpu_board")
     assert len(powers) >= rounds
     gross = rows[(rows.n == 20) & rows.quantity.str.startswith("energy_per_frame")]
-    missing = gross[gross.value.isna() & ~gross.answer.str.contains("one frame takes")]
-    assert missing.answer.str.contains("ended with code -9").all()
+    missing = gross[gross.value.isna() & ~gross.reason.str.contains("one frame takes")]
+    assert missing.reason.str.contains("ended with code -9").all()
     assert set(missing.layer) >= {"paced"}
     assert not gross[gross.quantity.str.contains("net")].value.notna().any()
     assert set(rows[rows.layer == "trace"].method) >= {"self-test", "idle", "octopus"}
@@ -349,7 +352,7 @@ def test_a_counter_that_disagrees_gives_no_energy_but_a_time(measure):
     assert len(values(rows, n=20, method="octopus", layer="back_to_back", quantity="time_per_frame")) == 5
     found = rows[rows.quantity.str.startswith("energy_per_frame")]
     assert found.value.isna().all()
-    assert found.answer.str.contains("counter-agrees").any()
+    assert found.reason.str.contains("counter-agrees").any()
 
 
 def test_a_load_below_idle_has_no_energy(measure):
@@ -378,7 +381,7 @@ def test_a_sensor_that_freezes_after_its_test_gives_no_energy(measure):
     gross = rows[rows.quantity.str.startswith("energy_per_frame")]
     assert len(gross)
     assert gross.value.isna().all()
-    assert gross.answer.str.contains("distinct-values: the power changed 0 times").any()
+    assert gross.reason.str.contains("distinct-values: the power changed 0 times").any()
 
 
 def test_frames_that_come_late_at_a_fixed_rate_have_no_energy(measure, findings, monkeypatch):
@@ -472,8 +475,6 @@ def test_this_machine_says_what_it_looked_at(receipt, tmp_path, monkeypatch):
     )
     rows = read_rows(out)
     assert rows.value.isna().all()
-    assert rows.answer.str.startswith(
-        "unavailable: no power sensor (looked at RAPL: no package counters"
-    ).all()
+    assert rows.reason.str.startswith("no power sensor (looked at RAPL: no package counters").all()
     record = json.loads(out.with_suffix(".json").read_text())
     assert record["extra"]["power"]["sensor"] is None

@@ -52,7 +52,7 @@ def test_kept_tiles_are_those_of_numpy(rows, scene_receipt):
         assert np.array_equal(series(window, "tiles", name), side)
     assert np.array_equal(series(window, "fixed", "tile_kept"), means > 0.35)
     assert np.array_equal(series(window, "otsu", "tile_kept"), means > otsu_threshold(means))
-    assert set(rows.answer[rows.quantity == "kept_tiles"]) == {"same"}
+    assert set(rows.status[rows.quantity == "kept_tiles"]) == {"same"}
 
 
 def test_bytes_follow_from_pixels_and_times_from_the_downlink(rows):

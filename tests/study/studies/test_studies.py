@@ -34,7 +34,7 @@ def test_memory_has_four_lines_and_its_payload_is_exact(stages):
         lines = memory[memory.method == method].set_index("quantity")
         assert len(lines) == 4
         assert lines.loc["memory_payload"].value == 1080 * 1920 * 3 + 9 * (3 * 20 * 24 * 4 + 16)
-        assert lines.loc["memory_allocator_peak"].answer.startswith("unavailable: ")
+        assert lines.loc["memory_allocator_peak"].status == "unavailable"
 
 
 def test_the_waste_is_that_of_the_boxes(sizes):
@@ -49,7 +49,7 @@ def test_boxes_alone_are_measured_where_times_are_switched_off(quick_rows):
     rows = quick_rows("distribution", **{"distribution.times": False, "distribution.count": 7})
     timed = rows[rows.layer == "host"]
     assert timed.value.isna().all()
-    assert set(timed.answer) == {"unavailable: not measured in this run (distribution.times is false)"}
+    assert set(timed.reason) == {"not measured in this run (distribution.times is false)"}
     assert {"padding_waste", "width_quantile"} <= set(rows.quantity)
 
 
@@ -58,7 +58,7 @@ def test_quantiles_of_the_boxes_grow_and_frames_of_the_temporal_workload_are_pai
         assert quantiles.block.tolist() == list(range(101)) and (np.diff(quantiles.value) >= 0).all()
     frames = sizes[sizes.quantity == "frame_time"]
     assert set(frames.method) == {f"octopus/frame-{index}" for index in range(3)}
-    assert set(frames.answer) == {"same"}
+    assert set(frames.status) == {"same"}
     assert len({tuple(blocks) for _, blocks in frames.groupby("method").block}) == 1
 
 

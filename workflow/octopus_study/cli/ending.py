@@ -11,6 +11,7 @@ from octopus_study.report.claims.outcome import Verdict
 from octopus_study.report.claims.tally import MAJOR, tally
 from octopus_study.report.frame import HERE, Frame
 from octopus_study.report.text import quantity_text
+from octopus_study.status import MethodStatus
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +40,7 @@ def headlines(rows: pd.DataFrame) -> list[str]:
     """Return up to three results of a study, of different workloads, each of its largest batch: the time of Octopus (of
     the fastest method in a study without it), and the ratio to the fastest of the others with the same answer."""
     times = rows[(rows["unit"] == "ms") & rows["value"].notna() & rows["layer"].isin(("host", "device"))]
-    times = times[~times["answer"].str.startswith("different")]
+    times = times[times["status"] != MethodStatus.DIFFERENT]
     times = times[~times["method"].str.contains(f"{_AGAIN}$|{_BOUND}")]
     medians = times.groupby([*_CASE, "method"], sort=False)["value"].median().reset_index()
     found: dict[str, str] = {}

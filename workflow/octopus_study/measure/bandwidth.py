@@ -15,6 +15,7 @@ from octopus_study.measure.clocks import Clock
 from octopus_study.measure.methods import Method
 from octopus_study.measure.rows import Case, Row
 from octopus_study.measure.runner import Budget, run_paired
+from octopus_study.status import NO_ANSWER
 
 MIB = 1 << 20
 # How `drain` reads: bytes of a load, loads of a thread at once and how often, and threads of a block.
@@ -66,7 +67,7 @@ def bandwidth_rows(
     """
     methods = _gpu_methods(nbytes) if device == "cuda" else _cpu_methods(nbytes)
     case = Case(study, dataset, "bandwidth", nbytes // MIB)
-    timed = run_paired(case, "bandwidth", "ms", methods, clock, budget, "n/a", seed)
+    timed = run_paired(case, "bandwidth", "ms", methods, clock, budget, NO_ANSWER, seed)
     return [_as_rate(row, nbytes) for row in timed]
 
 

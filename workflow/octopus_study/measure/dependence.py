@@ -18,6 +18,7 @@ from octopus.errors import InputError
 # The column `block` numbers the blocks of process p from p times this on. Blocks of one process are never so many.
 PROCESS_BLOCKS = 10_000_000
 LAYERS = ("host", "pipeline", "pipelined")  # of the host's clock, that several processes measure
+WINDOWS = ("back_to_back", "paced")  # of energies, timed by the host's clock too
 _LEAST = 10  # samples below which nothing can be said about neighbours
 _ONE_SIDED = 1.645  # quantile of 95 %
 

@@ -78,7 +78,7 @@ def slope(
         lines = [_groups(xs[chosen], ys[chosen]) for chosen in processes]
         of_each = np.array([_line(np.array([*line]), _medians(line))[0] for line in lines if len(line) > 1])
         if of_each.size > 1:
-            value, low, high, _ = over_processes(of_each, xs.size, confidence)
+            value, low, high = over_processes(of_each, xs.size, confidence)[:3]
     elif all(group.size > 1 for group in groups.values()):
         rng = np.random.default_rng(seed)
         draws = np.stack([bootstrap_medians(group, rng, resamples) for group in groups.values()], axis=-1)

@@ -24,8 +24,9 @@ import numpy as np
 
 from octopus.errors import InputError, OctopusError
 from octopus_study.errors import MeasureError
-from octopus_study.measure.rows import NO_ANSWER, Case, Row, unavailable
+from octopus_study.measure.rows import Case, Row, unavailable
 from octopus_study.measure.worker import Worker, WorkerError
+from octopus_study.status import NO_ANSWER
 
 Meter = Literal["rss", "cuda"]
 _MEASURE = "octopus_study.measure._memory_child:measure"

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from octopus.errors import InputError
 from octopus_study.measure.at_work import at_work
-from octopus_study.measure.rows import NO_ANSWER, SAME, describe, one_line
+from octopus_study.measure.rows import describe
+from octopus_study.status import NO_ANSWER, SAME, Answer, different, unavailable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +46,7 @@ def again(method: Method) -> Method:
     return replace(method, name=f"{method.name}-again")
 
 
-def check_answers(methods: Sequence[Method], reference: np.ndarray | None) -> dict[str, str]:
+def check_answers(methods: Sequence[Method], reference: np.ndarray | None) -> dict[str, Answer]:
     """Run each method once and compare its result with the reference.
 
     The caller poisons the outputs beforehand, so that a method which writes nothing can't pass with old
@@ -77,31 +78,28 @@ def check_answers(methods: Sequence[Method], reference: np.ndarray | None) -> di
     return answers
 
 
-def _answer(method: Method, reference: np.ndarray | None) -> str:
+def _answer(method: Method, reference: np.ndarray | None) -> Answer:
     try:
         with at_work(method.name):
             method.run()
             found = None if method.result is None else method.result()
         if found is None:
             return NO_ANSWER
-        difference = _difference(found, reference, method.tolerance)
+        return _compared(found, reference, method)
     except Exception as error:  # any failure of a method is a row, never the end of the study
-        return f"unavailable: {describe(error)}"
-    if difference is None:
-        return SAME
-    return "different: " + one_line("; ".join(part for part in (difference, method.why_different) if part))
+        return unavailable(describe(error))
 
 
-def _difference(found: np.ndarray, reference: np.ndarray, tolerance: float) -> str | None:
-    """Say how `found` departs from the reference, or None."""
+def _compared(found: np.ndarray, reference: np.ndarray, method: Method) -> Answer:
+    """Say how `found` departs from the reference."""
     if found.shape != reference.shape:
-        return f"shape {found.shape}, expected {reference.shape}"
+        return different(f"shape {found.shape}, expected {reference.shape}")
     if found.dtype != reference.dtype:
-        return f"dtype {found.dtype}, expected {reference.dtype}"
+        return different(f"dtype {found.dtype}, expected {reference.dtype}")
     largest, not_finite = _largest_error(found, reference)
     if not_finite:
-        return f"{not_finite} of {found.size} values are NaN or infinite"
-    return f"largest error {largest:.4g} exceeds {tolerance:g}" if largest > tolerance else None
+        return different(f"{not_finite} of {found.size} values are NaN or infinite")
+    return different(method.why_different, largest, method.tolerance) if largest > method.tolerance else SAME
 
 
 def _largest_error(found: np.ndarray, reference: np.ndarray) -> tuple[float, int]:

@@ -1,7 +1,8 @@
 """Result rows: long form, one row per method and block, the only thing that is stored of a measurement.
 
 A row is checked against ``workflow/schemas/results.schema.yaml`` before it is written, so a file that exists
-is valid.
+is valid. That is schema 2: what the status is and why, and what the names say, are columns. Rows of schema 1, which
+held the status as the sentence ``answer``, are adapted as they are read.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from octopus.errors import InputError
 from octopus_study.errors import MeasureError, Unavailable
 from octopus_study.measure._files import atomic_text
 from octopus_study.measure.schema import first_violation
+from octopus_study.names import Facts, facts
+from octopus_study.status import NO_ANSWER, Answer, as_answer, brief, read_answer
+from octopus_study.status import unavailable as no_value
 
 if TYPE_CHECKING:
     import pandas as pd
-
-SAME = "same"
-NO_ANSWER = "n/a"
 
 
 class Row(NamedTuple):
@@ -46,11 +47,14 @@ class Row(NamedTuple):
         Rows of one case, layer and quantity with the same block were measured together and may be paired. The blocks of
         process p count from p times `octopus_study.measure.dependence.PROCESS_BLOCKS` on.
     value : float or None
-        None exactly where `answer` says ``unavailable``.
-    answer : str
-        ``same``, ``different: why``, ``unavailable: why`` or ``n/a`` (there is no answer to compare).
+        None exactly where `status` is ``unavailable``.
+    status, reason, error
+        As in :class:`octopus_study.status.Answer`: how the method's answer compares, why it is another one or there is
+        no value, and its largest error.
     input : str
-        What was handed over, in studies that compare that; else empty. Files from before it are read as if it was.
+        What was handed over, in studies that compare that; else empty.
+    scope, threads, dtype, distribution, operation, model
+        What the names say: :class:`octopus_study.names.Facts`.
     """
 
     study: str
@@ -63,8 +67,25 @@ class Row(NamedTuple):
     unit: str
     block: int
     value: float | None
-    answer: str
+    status: str
+    reason: str = ""
+    error: float | None = None
     input: str = ""
+    scope: str = ""
+    threads: int = 0
+    dtype: str = ""
+    distribution: str = ""
+    operation: str = ""
+    model: str = ""
+
+    @property
+    def answer(self) -> Answer:
+        """Status, reason and error together."""
+        return Answer(self.status, self.reason, self.error)
+
+    def answered(self, answer: Answer) -> Row:
+        """Return the row with another answer."""
+        return self._replace(status=answer.status, reason=answer.reason, error=answer.error)
 
     @property
     def case(self) -> Case:
@@ -73,9 +94,10 @@ class Row(NamedTuple):
 
 
 COLUMNS = Row._fields
-HEADERS = (COLUMNS, COLUMNS[:-1])  # the second from before `input` was a column
+_FIRST = (*COLUMNS[:10], "answer")  # schema 1; files of studies that compare inputs have that column too
+HEADERS = (COLUMNS, _FIRST, (*_FIRST, "input"))
 KEY = ("study", "dataset", "workload", "n", "method", "layer", "quantity", "block", "input")
-_INTEGERS = ("n", "block")
+_INTEGERS, _NUMBERS = ("n", "block", "threads"), ("value", "error")
 _PER_BLOCK = ("block", "value")
 
 
@@ -103,12 +125,14 @@ class Case(NamedTuple):
         answer: str = NO_ANSWER,
     ) -> Row:
         """Make one row of this case."""
-        return Row(*self[:4], method, layer, quantity, unit, block, value, answer, self.input)
+        said, given = facts(self.study, self.workload, method, quantity), as_answer(answer)
+        parts = (given.status, given.reason, given.error, self.input)
+        return Row(*self[:4], method, layer, quantity, unit, block, value, *parts, *said)
 
 
 def unavailable(case: Case, method: str, layer: str, quantity: str, unit: str, why: str) -> Row:
     """Make the row of a method that gave no number here: a gap that says why."""
-    return case.row(method, layer, quantity, unit, None, answer=f"unavailable: {one_line(why)}")
+    return case.row(method, layer, quantity, unit, None, answer=no_value(one_line(why)))
 
 
 def one_line(text: object, limit: int = 300) -> str:
@@ -121,7 +145,7 @@ def describe(error: BaseException) -> str:
     """Say an exception in one line: its type and its message; what is `Unavailable` says it by itself."""
     if isinstance(error, Unavailable):
         return one_line(str(error))
-    return one_line(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+    return brief(one_line(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__))
 
 
 def write_rows(path: str | Path, rows: Iterable[Row]) -> Path:
@@ -137,17 +161,23 @@ def write_rows(path: str | Path, rows: Iterable[Row]) -> Path:
     with atomic_text(Path(path)) as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows(
-            [*row[:9], "" if row.value is None else repr(_plain(row.value)), *row[10:]] for row in rows
-        )
+        writer.writerows(map(_cells, rows))
     return Path(path)
 
 
-def read_rows(path: str | Path) -> pd.DataFrame:
-    """Read a result CSV; `value` is NaN where a row is unavailable.
+def _cells(row: Row) -> list[Any]:
+    cells = row._asdict() | {name: _number(getattr(row, name)) for name in _NUMBERS}
+    return list((cells | {"threads": row.threads or ""}).values())
 
-    Only an empty `value` means missing: pandas' own list of missing words contains ``n/a``, which is an
-    answer here.
+
+def _number(value: float | None) -> str:
+    return "" if value is None else repr(_plain(value))
+
+
+def read_rows(path: str | Path) -> pd.DataFrame:
+    """Read a result CSV of either schema as one of schema 2; `value` is NaN where a row is unavailable.
+
+    Only an empty cell means missing: pandas' own list of missing words contains ``n/a``, which is a status here.
 
     Raises
     ------
@@ -158,16 +188,37 @@ def read_rows(path: str | Path) -> pd.DataFrame:
 
     if not Path(path).is_file():
         raise MeasureError(f"No result file {path}: run the study that writes it first.")
-    kinds = {
-        name: "int64" if name in _INTEGERS else "float64" if name == "value" else "str" for name in COLUMNS
-    }
+    kinds: dict[str, str] = dict.fromkeys(("answer", *COLUMNS), "str")
+    kinds |= dict.fromkeys(("n", "block"), "int64") | dict.fromkeys(_NUMBERS, "float64")
     try:
-        frame = pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values={"value": [""]})
+        frame = pd.read_csv(
+            path, dtype=kinds, keep_default_na=False, na_values={name: [""] for name in _NUMBERS}
+        )
+        if tuple(frame.columns) not in HEADERS:
+            raise ValueError(f"its columns are {list(frame.columns)}, those of rows {list(COLUMNS)}")
+        frame = frame if "status" in frame else _adapted(frame)
+        return frame.assign(threads=frame["threads"].replace("", "0").astype("int64"))
     except ValueError as error:
         raise MeasureError(f"{path} is not a result file: {one_line(error)}") from error
-    if tuple(frame.columns) not in HEADERS:
-        raise MeasureError(f"{path} has the columns {list(frame.columns)}; result rows have {list(COLUMNS)}.")
-    return frame if "input" in frame else frame.assign(input="")
+
+
+def _adapted(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of schema 1 as rows of schema 2."""
+    import pandas as pd
+
+    answers = {text: read_answer(text) for text in frame["answer"].unique()}
+    columns: dict[str, Any] = {"input": frame.get("input", "")}
+    for name in ("status", "reason", "error"):
+        columns[name] = frame["answer"].map({text: getattr(said, name) for text, said in answers.items()})
+    names = pd.MultiIndex.from_frame(frame[["study", "workload", "method", "quantity"]])
+    codes, keys = names.factorize()
+    found = [facts(*key) for key in keys]
+    for place, name in enumerate(Facts._fields):
+        columns[name] = (
+            pd.Series([str(said[place] or "") for said in found], dtype="str").take(codes).to_numpy()
+        )
+    frame = frame.drop(columns="answer").assign(**columns)
+    return frame.astype({"error": "float64", "status": "str", "reason": "str"})[list(COLUMNS)]
 
 
 def validate_rows(rows: pd.DataFrame | str | Path | Iterable[Row]) -> None:
@@ -236,9 +287,10 @@ def _records(rows: pd.DataFrame | str | Path | Iterable[Row]) -> list[dict[str, 
 def _clean(record: Mapping[str, Any], nan_is_missing: bool = True) -> dict[str, Any]:
     """Turn NumPy scalars into Python's, and NaN and infinity into words, which the schema refuses."""
     clean = {key: _plain(value) for key, value in record.items()}
-    value = clean.get("value")
-    if isinstance(value, float) and not math.isfinite(value):
-        clean["value"] = None if nan_is_missing and math.isnan(value) else str(value)
+    for name in _NUMBERS:
+        value = clean.get(name)
+        if isinstance(value, float) and not math.isfinite(value):
+            clean[name] = None if nan_is_missing and math.isnan(value) else str(value)
     return clean
 
 

@@ -15,6 +15,7 @@ from octopus_study.measure.clocks import Clock
 from octopus_study.measure.methods import Method
 from octopus_study.measure.rows import Case, Row
 from octopus_study.measure.statistics import median_interval, ratio_interval
+from octopus_study.status import Answer, MethodStatus, as_answer
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +128,7 @@ def run_paired(
 
 def checked_verdicts(
     question: Question, methods: Sequence[Method], answers: Mapping[str, str] | str, base: str | None
-) -> dict[str, str]:
+) -> dict[str, Answer]:
     """Refuse what would give rows that mean nothing, and return the answer of each method."""
     names = [method.name for method in methods]
     if question.unit not in PER_MS:
@@ -142,13 +143,12 @@ def checked_verdicts(
     unchecked = [name for name in names if name not in verdicts]
     if unchecked:
         raise InputError(f"{question}: check the answers before timing; none was given for {unchecked}.")
-    return verdicts
+    return {name: as_answer(said) for name, said in verdicts.items()}
 
 
-def unavailable_answers(verdicts: Mapping[str, str]) -> dict[str, str]:
+def unavailable_answers(verdicts: Mapping[str, Answer]) -> dict[str, str]:
     """Return why methods can't run, of those that can't."""
-    prefix = "unavailable: "
-    return {name: said.removeprefix(prefix) for name, said in verdicts.items() if said.startswith(prefix)}
+    return {name: said.reason for name, said in verdicts.items() if said.status == MethodStatus.UNAVAILABLE}
 
 
 @dataclass

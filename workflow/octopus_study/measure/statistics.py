@@ -29,12 +29,15 @@ Verdict = Literal["faster", "slower", "equal", "ambiguous"]
 
 
 class Interval(NamedTuple):
-    """A median, its confidence interval (NaN for a single block), and the number of blocks."""
+    """A median, its confidence interval (NaN for a single block), and what it rests on: how many blocks, of how many
+    processes, and whether by resampling, which another seed would move."""
 
     value: float
     low: float
     high: float
     count: int
+    processes: int = 1
+    resampled: bool = False
 
     @property
     def relative_halfwidth(self) -> float:
@@ -44,11 +47,11 @@ class Interval(NamedTuple):
 
     def scaled(self, factor: float) -> Interval:
         """Return the interval in another unit, or per item: all of it times a positive factor."""
-        return Interval(factor * self.value, factor * self.low, factor * self.high, self.count)
+        return self._replace(value=factor * self.value, low=factor * self.low, high=factor * self.high)
 
     def moved(self, by: float) -> Interval:
         """Return the interval with a constant added to all of it."""
-        return Interval(self.value + by, self.low + by, self.high + by, self.count)
+        return self._replace(value=self.value + by, low=self.low + by, high=self.high + by)
 
 
 class Comparison(NamedTuple):
@@ -265,7 +268,7 @@ def over_processes(medians: np.ndarray, count: int, confidence: float = 0.95) ->
     reach = t_quantile(confidence, middles.size - 1) * float(middles.std(ddof=1)) / math.sqrt(middles.size)
     ends = middles.mean() + np.array([0.0, -reach, reach])
     middle, low, high = (np.exp(ends) if logarithmic else ends).tolist()
-    return Interval(middle, low, high, count)
+    return Interval(middle, low, high, count, int(medians.size))
 
 
 def _verdict(interval: Interval, noise: float, equal_within: float) -> Verdict:

@@ -22,9 +22,9 @@ from octopus.ragged.blockmap import BlockMap, offsets_of
 from octopus.ragged.cut import image_sides
 from octopus.ragged.plan import RaggedPlan
 from octopus_study.measure import Method, check_answers
-from octopus_study.measure.rows import SAME
 from octopus_study.peers.ragged_methods import table_on_device
 from octopus_study.reference import ragged as ragged_reference
+from octopus_study.status import SAME, Answer, different
 
 BLOCK = 1 << 24  # elements of the random block that a large batch repeats
 SAMPLE = 40  # items whose answer is compared with the reference, beside the first and the last ones
@@ -212,12 +212,12 @@ class RaggedJob:
         """A method that writes the job's result."""
         return Method(name, run, self.result, self.tolerance)
 
-    def check(self, methods: Sequence[Method]) -> dict[str, str]:
+    def check(self, methods: Sequence[Method]) -> dict[str, Answer]:
         """The answers of methods, each on poisoned memory: a sample against the reference, all of it bit for bit.
 
         The bits are those of the first method that is right. A method without a result has the answer ``n/a``.
         """
-        answers: dict[str, str] = {}
+        answers: dict[str, Answer] = {}
         first = None
         for method in methods:
             self.poison()
@@ -227,7 +227,7 @@ class RaggedJob:
             if first is None:
                 first = self.keep()
             elif not self.same_as(first):
-                answers[method.name] = "different: not the bits of the other strategies"
+                answers[method.name] = different("not the bits of the other strategies")
         return answers
 
     @property

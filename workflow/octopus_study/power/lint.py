@@ -24,6 +24,7 @@ from octopus_study.power.judges import AGREEMENT, HIGHEST_SHARE, LOWEST_SHARE, P
 from octopus_study.power.lint_tables import IDLE, LAYERS, SCOPES, UNITS, WINDOW_KEY, Table, read_table
 from octopus_study.power.rules import LINTS, of_tables
 from octopus_study.power.windows import LEAST_RATE, LEAST_SECONDS, LEAST_UPDATES
+from octopus_study.status import MethodStatus
 
 LEAST_RATIOS, LEAST_DEVIATION = 4, 0.01
 # No board that this artifact runs on idles below or works above this; it only serves tables without a known limit.
@@ -183,7 +184,7 @@ def _range(table: Table) -> str:
 def _missing(table: Table) -> str:
     rows = table.rows
     if table.measured:
-        silent = rows[rows["value"].isna() & ~rows["answer"].str.startswith("unavailable: ")]
+        silent = rows[rows["value"].isna() & (rows["status"] != MethodStatus.UNAVAILABLE)]
         if len(silent):
             return f"{len(silent)} values are missing without a reason, the first {_name(silent.iloc[0])}"
     absolute = rows["unit"].isin({unit for units in UNITS.values() for unit in units})

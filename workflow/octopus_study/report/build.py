@@ -64,10 +64,10 @@ def numbers_of(runs: list[Run], published_dir: str | Path) -> list[Number]:
 
 
 def for_authors(frame: Frame) -> dict[str, dict]:
-    """Return what the paper reads: by id the text, the interval, and the text beside that; and what may stand for a
-    machine's name in an id."""
+    """Return what the paper reads: by id the text, the interval, the text beside that, and the status; and what may
+    stand for a machine's name in an id."""
     here = {HERE: HERE} if frame.fact(HERE, "id") else {}
-    texts = {number.id: (number.text, number.interval, number.precise) for number in frame}
+    texts = {one.id: (one.text, one.interval, one.precise, one.status) for one in frame}
     return {"machines": frame.aliases | here, "numbers": texts}
 
 

@@ -21,9 +21,11 @@ from typing import Any, NamedTuple
 
 from octopus.errors import InputError
 from octopus_study.measure._files import atomic_text
-from octopus_study.report.selector import either
+from octopus_study.measure.dependence import LAYERS, WINDOWS
+from octopus_study.report.selector import either, values_of
 from octopus_study.report.series import Series
 from octopus_study.report.text import interval_text, quantity_text, telling_apart
+from octopus_study.status import Answer, MethodStatus, unavailable
 from octopus_study.units import shown_unit
 
 HERE = "here"
@@ -125,11 +127,18 @@ class Number(NamedTuple):
     unit, text : str
         `text` is the value as a reader sees it, with its unit.
     note : str
-        What the reader must know: ``unavailable: why``, ``different: why``, or how the value was derived.
+        How the value was derived.
     function : str
         The function that derived it.
-    blocks : int, optional
-        How many blocks, windows or frames its interval rests on; None where that isn't known or there is no interval.
+    blocks, processes : int, optional
+        How many blocks, windows or frames its interval rests on, and of how many processes they are; None where that
+        isn't known or there is no interval.
+    resampled : bool
+        Whether its interval was resampled.
+    status : str
+        ``different`` of a median whose method gives another answer, ``unavailable`` without a value; else empty.
+    reason : str
+        Why it is different or unavailable.
     """
 
     id: str
@@ -156,6 +165,10 @@ class Number(NamedTuple):
     commit: str
     function: str
     blocks: int | None = None
+    processes: int | None = None
+    resampled: bool = False
+    status: str = ""
+    reason: str = ""
 
     @property
     def key(self) -> Key:
@@ -198,7 +211,21 @@ class Number(NamedTuple):
     @property
     def differs(self) -> bool:
         """Whether it is of another answer than the reference."""
-        return self.note.startswith("different")
+        return self.status == MethodStatus.DIFFERENT
+
+    @property
+    def absent(self) -> bool:
+        """Whether it has no value, and says why."""
+        return self.status == MethodStatus.UNAVAILABLE
+
+    @property
+    def of_one_process(self) -> bool:
+        """Whether it was timed on the host's clock in one process, so that its interval doesn't hold another run."""
+        if self.processes != 1 or (self.blocks or 0) < 2:
+            return False
+        return not {*LAYERS, *WINDOWS}.isdisjoint(
+            [self.layer] if self.layer else values_of(self.selector, "layer")
+        )
 
     @property
     def synthetic(self) -> bool:
@@ -214,18 +241,32 @@ def make_number(
     low: float = math.nan,
     high: float = math.nan,
     blocks: int | None = None,
+    processes: int | None = None,
+    resampled: bool = False,
     *,
     text: str | None = None,
     note: str = "",
     identifier: str = "",
+    answer: Answer | None = None,
 ) -> Number:
     """Make a number; `text` follows from the value, and the id from the key, unless given. An
-    :class:`~octopus_study.measure.statistics.Interval` can stand for `value`, `low`, `high` and `blocks`."""
+    :class:`~octopus_study.measure.statistics.Interval` can stand for `value` and what follows; `answer` is that of the
+    method, where that is different or unavailable."""
     shown = quantity_text(value, unit) if text is None else text
     role, dataset, file, selector, commit = source
     where = (file, selector, commit)
     middle = (float(value), low, high)
-    return Number(identifier or key.id, *key, role, dataset, *middle, unit, shown, note, *where, "", blocks)
+    rests = (blocks, processes, resampled)
+    said = (str(answer.status), answer.reason) if answer else ("", "")
+    return Number(
+        identifier or key.id, *key, role, dataset, *middle, unit, shown, note, *where, "", *rests, *said
+    )
+
+
+def make_absent(key: Key, source: Source, unit: str, why: str) -> Number:
+    """Return a number without a value that says why there is none."""
+    answer = unavailable(why)
+    return make_number(key, source, unit, math.nan, text=answer, answer=answer)
 
 
 def make_text(key: Key, source: Source, text: str, note: str = "") -> Number:
@@ -319,6 +360,11 @@ class Frame:
         number = self.get(key)
         return math.nan if number is None else number.value
 
+    def reason(self, key: Key | str) -> str:
+        """Return why a number has no value; empty where it has one, or there is no such number."""
+        number = self.find(key)
+        return number.reason if number is not None and number.absent else ""
+
     def text(self, key: Key | str, default: str = "") -> str:
         """Return the text of a number or fact, `default` where there is none."""
         number = self.find(key)
@@ -388,11 +434,12 @@ def _from_record(record: list[str]) -> Number:
     cells: list[Any] = list(record)
     cells[4] = int(cells[4]) if cells[4] else None
     cells[13:16] = [float(text) if text else math.nan for text in cells[13:16]]
-    cells[-1] = int(cells[-1]) if cells[-1] else None
+    cells[23:25] = [int(text) if text else None for text in cells[23:25]]
+    cells[25] = bool(cells[25])
     return Number(*cells)
 
 
-def _cell(value: str | float | None) -> str:
+def _cell(value: str | float | bool | None) -> str:
     if isinstance(value, float):
         return repr(float(value)) if math.isfinite(value) else ""
-    return "" if value is None else str(value)
+    return "" if value is None or value is False else str(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from octopus_study.measure.dependence import LAYERS
 from octopus_study.measure.statistics import (
@@ -17,27 +17,19 @@ from octopus_study.measure.statistics import (
     ratio_interval,
 )
 from octopus_study.names import AGAIN, BOUND, PUBLISHED_PAIR, ROOF, SUBJECT
-from octopus_study.report.frame import Key, Number, Source, make_number, make_text
+from octopus_study.report.frame import Key, Number, Source, make_absent, make_number, make_text
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import ONE_PROCESS, Group, groups, heeded, noted, paired, pivot
 from octopus_study.report.selector import where
 from octopus_study.report.student import mean_interval
 from octopus_study.report.study import StudyReport
 from octopus_study.report.text import range_text
+from octopus_study.status import Answer, MethodStatus
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _DISCARDED = "discarded_blocks"
-RIGHT = ("same", "n/a")  # answers of which there is nothing to say
-
-
-class Said(NamedTuple):
-    """What a method's rows in a group say of themselves."""
-
-    method: str
-    unit: str
-    answer: str
 
 
 def medians(run: Run, report: StudyReport) -> Iterator[Number]:
@@ -52,30 +44,38 @@ def medians(run: Run, report: StudyReport) -> Iterator[Number]:
             known = samples.notna().to_numpy()
             for method in dict.fromkeys(methods):
                 chosen = methods == method
-                said = Said(
-                    str(method), rows["unit"].iat[int(chosen.argmax())], worst_answer(rows["answer"][chosen])
-                )
-                yield from _median(run, report, group, said, samples[chosen & known].sort_index())
+                unit, answer = rows["unit"].iat[int(chosen.argmax())], worst_answer(rows[chosen])
+                values = samples[chosen & known].sort_index()
+                yield from _median(run, report, group, str(method), unit, answer, values)
     yield from _discarded(run)
 
 
-def worst_answer(answers: pd.Series) -> str:
-    """Return what the rows of a method say of its answer; where processes say several things, the first that isn't the
-    right answer."""
-    said = answers.unique()
-    return str(next((answer for answer in said if answer not in RIGHT), said[0]))
+def worst_answer(rows: pd.DataFrame) -> Answer | None:
+    """Return what the rows of a method say of its answer where that is different or unavailable: the first, where
+    processes say several things; else None."""
+    wrong = rows["status"].isin((MethodStatus.DIFFERENT, MethodStatus.UNAVAILABLE)).to_numpy()
+    if not wrong.any():
+        return None
+    place = int(wrong.argmax())
+    return Answer(rows["status"].iat[place], rows["reason"].iat[place])
 
 
-def _median(run: Run, report: StudyReport, group: Group, said: Said, values: pd.Series) -> Iterator[Number]:
-    method, unit, answer = said
+def _median(
+    run: Run,
+    report: StudyReport,
+    group: Group,
+    method: str,
+    unit: str,
+    answer: Answer | None,
+    values: pd.Series,
+) -> Iterator[Number]:
     key, source = group.key(run, method), group.rows_of(run, method)
-    note = "" if answer in RIGHT else answer
     if values.empty:
-        yield make_number(key, source, unit, math.nan, text=note, note=note)
+        yield make_number(key, source, unit, math.nan, text=answer or "", answer=answer)
         return
     middle = (mean_interval if report.windows else median_interval)(values)
-    note = note if report.windows else heeding(note, group, values)
-    yield make_number(key, source, unit, *middle, note=note)
+    note = "" if report.windows else heeding("", group, values)
+    yield make_number(key, source, unit, *middle, note=note, answer=answer)
     if unit == "ms" and group.n > 0 and group.quantity in report.per_object:
         per_object = middle.scaled(1000 / group.n)
         each = heeding("median / n", group, values)
@@ -90,8 +90,7 @@ def _discarded(run: Run) -> Iterator[Number]:
     measured = rows[rows["value"].notna()]
     place = (run.fact_key(_DISCARDED), run.from_rows("n/a", where(quantity=_DISCARDED)), "count")
     if measured.empty:
-        why = str(rows["answer"].iloc[0])
-        yield make_number(*place, math.nan, text=why, note=why)
+        yield make_absent(*place, rows["reason"].iloc[0])
         return
     part = "" if len(measured) == len(rows) else f"{len(measured)} of {len(rows)} "
     yield make_number(*place, float(measured["value"].sum()), note=f"sum over {part}groups")
@@ -138,12 +137,11 @@ def noise(run: Run, group: Group, table: pd.DataFrame, floor: float) -> Iterator
     again = f"{SUBJECT}{AGAIN}"
     if {SUBJECT, again} <= set(table.columns):
         source = group.rows_of(run, f"{SUBJECT} and {again}")
-        place = (group.key(run, SUBJECT).derive("noise_floor"), source, "fraction", floor)
+        place = (group.key(run, SUBJECT).derive("noise_floor"), source, "fraction")
         if floor != floor:
-            few = f"unavailable: {len(table)} blocks are too few"
-            yield make_number(*place, text=few, note=few)
+            yield make_absent(*place, f"{len(table)} blocks are too few")
             return
-        yield make_number(*place, note=f"{SUBJECT} against {again}, paired per block")
+        yield make_number(*place, floor, note=f"{SUBJECT} against {again}, paired per block")
 
 
 def speedup(
@@ -193,7 +191,7 @@ def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bou
     key, source = group.key(run, method), group.rows_of(run, f"{method} and {bound}")
     note = heeding("median of per-block ratios", group, both[method] / both[bound])
     times = make_number(key.derive("times", bound), source, "ratio", *ratio, note=note)
-    share = (1 / ratio.value, 1 / ratio.high, 1 / ratio.low, ratio.count)
+    share = ratio._replace(value=1 / ratio.value, low=1 / ratio.high, high=1 / ratio.low)
     note = inherited(f"1 / times_{bound}", times)
     yield from (times, make_number(key.derive("share", bound), source, "fraction", *share, note=note))
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from octopus_study.report.frame import Frame, Key, Number, Source, make_number
+from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.machines import place_name, run_list, shown
 from octopus_study.report.runs import Run
 from octopus_study.report.selector import ALL_ROWS
-from octopus_study.report.text import reason
+from octopus_study.status import MethodStatus
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_UNAVAILABLE = "unavailable: "
-NOT_THERE = f"{_UNAVAILABLE}not measured there"
+NOT_THERE = "not measured there"
 # Layers whose rows need a device; what is counted without one is no measurement.
 _LAYERS = ("host", "memory", "device")
 
@@ -26,22 +24,16 @@ def no_run(study: str) -> str:
     return f"No run of the study {study} is at hand: older results lack it."
 
 
-def make_absent(key: Key, source: Source, unit: str, why: str) -> Number:
-    """Return a number without a value that says why there is none."""
-    text = why if why.startswith(_UNAVAILABLE) else f"{_UNAVAILABLE}{why}"
-    return make_number(key, source, unit, math.nan, text=text, note=text)
-
-
 def first_reason(rows: pd.DataFrame, fallback: str) -> str:
-    """Return what the first unavailable row says."""
-    return next((str(answer) for answer in rows["answer"] if str(answer).startswith(_UNAVAILABLE)), fallback)
+    """Return the reason of the first unavailable row."""
+    return next(iter(rows.loc[rows["status"] == MethodStatus.UNAVAILABLE, "reason"]), fallback)
 
 
-def by_reason(notes: Iterable[tuple[str, str]]) -> str:
-    """Return names with the reasons in their notes, each reason once: ``A, B: why; C: another``."""
+def by_reason(said: Iterable[tuple[str, str]]) -> str:
+    """Return names with their reasons, each reason once: ``A, B: why; C: another``."""
     reasons: dict[str, list[str]] = {}
-    for name, note in notes:
-        reasons.setdefault(reason(note), []).append(name)
+    for name, reason in said:
+        reasons.setdefault(reason, []).append(name)
     return "; ".join(f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in reasons.items())
 
 
@@ -62,8 +54,8 @@ def _measured_something(run: Run) -> bool:
 
 def _most_say(run: Run) -> str:
     """Return the reason that most rows without a number give."""
-    answers = run.rows.loc[run.rows["value"].isna(), "answer"].value_counts()
-    return reason(str(answers.index[0])) if len(answers) else "no row says why"
+    reasons = run.rows.loc[run.rows["value"].isna(), "reason"].value_counts()
+    return str(reasons.index[0]) if len(reasons) else "no row says why"
 
 
 def with_reasons(frame: Frame, study: str, sentence: str) -> str:

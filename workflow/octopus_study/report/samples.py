@@ -145,7 +145,7 @@ def resampled(samples: pd.Series | pd.DataFrame, statistic: Callable[..., np.nda
         return Interval(value, math.nan, math.nan, len(values))
     chosen = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
     low, high = np.quantile(statistic(values[chosen], axis=axis), (0.025, 0.975))
-    return Interval(value, min(value, float(low)), max(value, float(high)), len(values))
+    return Interval(value, min(value, float(low)), max(value, float(high)), len(values), resampled=True)
 
 
 def ratio_of_sums(values: np.ndarray, axis: int) -> np.ndarray:

@@ -66,6 +66,14 @@ def parse(selector: str) -> list[tuple[Condition, ...]]:
     return [tuple(map(_condition, part.split(_NEXT))) for part in selector.split(_OR)]
 
 
+def values_of(selector: str, column: str) -> list[str]:
+    """Return the values that a selector asks of a column, each once."""
+    conditions = [one for part in parse(selector) for one in part] if selects_rows(selector) else []
+    return list(
+        dict.fromkeys(v for one in conditions if one.column == column and one.wanted for v in one.values)
+    )
+
+
 class Table:
     """Columns of texts of one CSV, and which of its rows a selector takes.
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.series import Series
-from octopus_study.report.text import reason
 
 # A layer that stands for the one on which a machine times its kernels.
 KERNEL = "kernel"
@@ -19,13 +18,13 @@ class Reasons:
     def __init__(self) -> None:
         self._letters: dict[str, str] = {}
 
-    def letter(self, note: str) -> str:
-        """Return the letter of the reason in an ``unavailable: why`` or ``different: why`` note."""
-        return self._letters.setdefault(reason(note), chr(ord("a") + len(self._letters)))
+    def letter(self, reason: str) -> str:
+        """Return the letter of a reason."""
+        return self._letters.setdefault(reason, chr(ord("a") + len(self._letters)))
 
-    def cell(self, note: str) -> str:
-        """Return a cell for an ``unavailable: why`` note."""
-        return f"unavailable ({self.letter(note)})"
+    def cell(self, reason: str) -> str:
+        """Return the cell of what is unavailable for a reason."""
+        return f"unavailable ({self.letter(reason)})"
 
     @property
     def note(self) -> str:
@@ -62,6 +61,10 @@ class View:
     def text(self, key: Key, default: str = "") -> str:
         """Return the text of a number or fact, `default` where there is none."""
         return self.frame.text(key, default)
+
+    def reason(self, key: Key) -> str:
+        """Return why a number has no value; see :meth:`Frame.reason`."""
+        return self.frame.reason(key)
 
     def fact(self, name: str) -> str:
         """Return a fact about the run, such as its ``dataset``."""

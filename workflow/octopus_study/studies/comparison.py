@@ -17,6 +17,7 @@ from octopus.errors import InputError
 from octopus_study.measure import Budget, Case, Clock, Method, Row, again, run_paired, unavailable
 from octopus_study.measure.dependence import PROCESS_BLOCKS
 from octopus_study.peers.availability import Unavailable
+from octopus_study.status import NO_ANSWER
 from octopus_study.studies.context import Context
 
 log = logging.getLogger(__name__)
@@ -104,7 +105,7 @@ def compare(
     context: Context,
     comparison: Comparison,
     methods: Sequence[Method],
-    answers: Mapping[str, str] | str = "n/a",
+    answers: Mapping[str, str] | str = NO_ANSWER,
     missing: Mapping[str, str] | None = None,
     *,
     clock: Clock | None = None,

@@ -12,6 +12,7 @@ from octopus_study.data.distributions import padding_waste
 from octopus_study.measure import Case, Method, Row, check_answers
 from octopus_study.peers.job import CropJob, make_job
 from octopus_study.reference import crops as reference
+from octopus_study.status import Answer, different
 from octopus_study.studies.comparison import Comparison, compare
 from octopus_study.studies.context import Context
 
@@ -85,13 +86,13 @@ def check(
     With `every`, `expected` holds each `every`-th crop, and the others are not compared. A method without a result
     has the answer ``n/a``. One that writes into the job's inputs has another answer, and the next ones get them mended.
     """
-    answers: dict[str, str] = {}
+    answers: dict[str, Answer] = {}
     job.mend()
     for method in methods:
         job.poison()
         answers |= check_answers([_thinned(method, every)], expected if method.result else None)
         if harmed := job.mend():
-            answers[method.name] = f"different: it wrote into {harmed}"
+            answers[method.name] = different(f"it wrote into {harmed}")
     return answers
 
 

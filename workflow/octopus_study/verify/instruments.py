@@ -21,6 +21,7 @@ from octopus_study.peers.opencv import OpenCv, OpenCvInPlace
 from octopus_study.power.ina3221 import Ina3221Source
 from octopus_study.power.lint import lint_file
 from octopus_study.reference import crops as reference
+from octopus_study.status import NO_ANSWER
 from octopus_study.studies.arena import layers
 from octopus_study.verify.scene import Outcome, Scene
 
@@ -127,7 +128,9 @@ def _row_units() -> Iterator[tuple[str, bool]]:
     budget = Budget(min_blocks=1, max_blocks=1, min_seconds=0, max_seconds=0)
     for unit, expected in (("ns", 1_500_000.0), ("us", 1500.0), ("ms", 1.5), ("s", 0.0015)):
         case = Case("stage_timing", "n/a", "none", 1)
-        rows = run_paired(case, "end_to_end", unit, [Method("one", lambda: None)], _Fixed(), budget, "n/a", 0)
+        rows = run_paired(
+            case, "end_to_end", unit, [Method("one", lambda: None)], _Fixed(), budget, NO_ANSWER, 0
+        )
         value = next(row.value for row in rows if row.quantity == "end_to_end")
         yield f"1.5 ms are stored as {value:g} {unit}", abs(value / expected - 1) < 1e-9
 

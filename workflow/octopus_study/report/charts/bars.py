@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 from octopus_study.report.charts import style
 from octopus_study.report.charts.palette import BLACK, GREY
 from octopus_study.report.frame import Number
-from octopus_study.report.text import significant
-from octopus_study.units import TIMES
+from octopus_study.units import TIMES, significant
 
 
 def bar(

@@ -13,7 +13,6 @@ from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.frame import Key, Number
 from octopus_study.report.missing import NOT_THERE, by_reason
-from octopus_study.report.text import reason
 from octopus_study.report.view import View
 
 _GROUP = 0.8  # of the distance between two cases
@@ -21,7 +20,7 @@ _COLUMNS = 3  # of the legend
 
 
 class Bar(NamedTuple):
-    """A speed-up, and the other method's note where its answer differs from the reference; else nothing."""
+    """A speed-up, and why the other method's answer differs from the reference; else nothing."""
 
     speedup: Number
     differs: str
@@ -99,10 +98,11 @@ def _without(
     where another machine shown has its time."""
     notes: list[tuple[str, str]] = []
     for method in others:
-        texts = {name_of(key): text for key in keys if (text := view.text(key.but(method=method)))}
-        failed = {case: text for case, text in texts.items() if text.startswith("unavailable: ")}
-        notes += _in_cases(called[method], failed, list(texts))
-        if not texts and method in timed:
+        numbers = {name_of(key): view.frame.find(key.but(method=method)) for key in keys}
+        entered = {case: number for case, number in numbers.items() if number and number.text}
+        failed = {case: number.reason for case, number in entered.items() if number.absent}
+        notes += _in_cases(called[method], failed, list(entered))
+        if not entered and method in timed:
             notes.append((called[method], NOT_THERE))
     said = by_reason(notes)
     return f"No time on {view.name}. {said}." if said else ""
@@ -123,7 +123,7 @@ def _in_cases(name: str, notes: Mapping[str, str], cases: Sequence[str]) -> Iter
     holds for all."""
     by: dict[str, list[str]] = {}
     for case, note in notes.items():
-        by.setdefault(reason(note), []).append(case)
+        by.setdefault(note, []).append(case)
     for held in by.values():
         rest = [case for case in cases if case not in held]
         few, but = min((held, ""), (rest, "but for "), key=lambda named: len(named[0]))
@@ -142,7 +142,7 @@ def _timed(view: View, key: Key, others: Sequence[str], own: Mapping[str, str]) 
 
 def _differs(view: View, key: Key) -> str:
     number = view.get(key)
-    return number.note if number and number.differs else ""
+    return number.reason if number and number.differs else ""
 
 
 def _panel(axis: Axes, panel: Panel, width: float) -> None:

@@ -16,13 +16,11 @@ from octopus_study.report.claims.outcome import NOT_HERE, Outcome, Verdict, deci
 from octopus_study.report.claims.rules import BOARDS, COMPUTED, Claim, Limits, Rule
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.missing import by_reason
-from octopus_study.report.samples import ONE_PROCESS
-from octopus_study.report.text import interval_text, quantity_text, range_text, significant
-from octopus_study.units import require_same_kind, size_of
+from octopus_study.report.text import interval_text, quantity_text, range_text
+from octopus_study.units import require_same_kind, significant, size_of
 
 # More numbers than these are shown as their range.
 _MOST_SHOWN = 3
-_UNAVAILABLE = "unavailable"
 _NOTHING, _PRINTED = "\u2013", "as printed"
 
 
@@ -120,14 +118,12 @@ def _proxy(claim: Claim, machine: str, frame: Frame) -> str:
     if any(frame.get(name) for name in names):
         return ""
     absent = {
-        other: _why_absent(names[0].replace(method, other), frame)
+        other: _unavailable(names[0].replace(method, other), frame)
         for method, others in claim.proxy.items()
         for other in others
         if method in names[0]
     }
-    stand_ins = by_reason(
-        (human(METHODS, name), why) for name, why in absent.items() if why.startswith(_UNAVAILABLE)
-    )
+    stand_ins = by_reason((human(METHODS, name), why) for name, why in absent.items() if why)
     raise NotHereError("; ".join(filter(None, (_why_absent(names[0], frame), stand_ins))))
 
 
@@ -140,7 +136,7 @@ def _require_condition(claim: Claim, machine: str, frame: Frame) -> None:
     for name in condition.ids(machine):
         number = frame.get(name)
         if number is None:
-            why = _why_absent(name, frame).removeprefix("unavailable: ")
+            why = _why_absent(name, frame)
             raise NotHereError(f"precondition not measured: {condition.text} ({why})")
         verdict = decide(number, limits, exact=not math.isfinite(number.low), windows=True).verdict
         if verdict != "reproduced":
@@ -185,8 +181,8 @@ def _outcome(claim: Claim, number: Number, limits: Limits, part: str, machine: s
         windows=claim.windows,
     )
     # Runs differ by more than the blocks of one process tell.
-    alone = ONE_PROCESS in number.note and not found.reason
-    return found._replace(reason="of one process") if alone else found
+    alone = number.of_one_process
+    return found._replace(reason="of one process") if alone and not found.reason else found
 
 
 def _floor(number: Number, frame: Frame) -> float:
@@ -246,15 +242,20 @@ def _looks_like(limits: Limits, number: Number) -> bool:
 
 
 def _why_absent(name: str, frame: Frame) -> str:
-    """Return why there is no number: what the row of its method says, or of the method that it is compared with."""
+    """Return why there is no number."""
+    said = _unavailable(name, frame)
+    return said or _elsewhere(name, frame) or f"not in the rows{_day(name, frame)}"
+
+
+def _unavailable(name: str, frame: Frame) -> str:
+    """Return what the row of a number's method says, or of the method that it is compared with; else nothing."""
     base, _, derived = name.rpartition(".")
     median, other = frame.find(base), None
     if median is not None:
         other = frame.find(median.key.but(method=derived.partition("_over_")[2]))
-    texts = [frame.text(name), *(number.text for number in (median, other) if number is not None)]
     few = "too few blocks to compare" if median and other and median.known and other.known else ""
-    unavailable = next((text for text in texts if text.startswith(_UNAVAILABLE)), few)
-    return unavailable or _elsewhere(name, frame) or f"not in the rows{_day(name, frame)}"
+    reasons = (number.reason for number in (frame.find(name), median, other) if number and number.absent)
+    return next(reasons, few)
 
 
 def _elsewhere(name: str, frame: Frame) -> str:

@@ -12,12 +12,10 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple
 
-from octopus_study.measure.statistics import FEW_PROCESSES, MIN_BLOCKS
+from octopus_study.measure.statistics import FEW_PROCESSES, MIN_BLOCKS, MIN_PROCESSES
 from octopus_study.report.claims.rules import Limits
 from octopus_study.report.frame import Number
-from octopus_study.report.samples import RESAMPLED
-from octopus_study.report.text import significant
-from octopus_study.units import size_of
+from octopus_study.units import significant, size_of
 
 Verdict = Literal["reproduced", "not reproduced", "ambiguous", "not measurable here"]
 NOT_HERE: Verdict = "not measurable here"
@@ -57,11 +55,11 @@ def decide(
     low, high = number.low * size, number.high * size
     if exact or not math.isfinite(low + high):
         return _of_value(number.value * size, limits, exact)
-    if few := FEW_PROCESSES if FEW_PROCESSES in number.note else _few(number, windows):
+    if few := FEW_PROCESSES if 1 < (number.processes or 0) < MIN_PROCESSES else _few(number, windows):
         return Outcome("ambiguous", few)
     if math.isnan(floor):
         return Outcome("ambiguous", "there is no noise floor to judge by")
-    margin = RESAMPLING * (high - low) if RESAMPLED in number.note else 0.0
+    margin = RESAMPLING * (high - low) if number.resampled else 0.0
     near = _side(low - margin, high + margin, limits)
     if near is None:
         straddles = _side(low, high, limits) is None

@@ -44,6 +44,7 @@ from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Row, Spec
 from octopus_study.report.view import View, every_view
+from octopus_study.status import MethodStatus
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +110,7 @@ def best_peers(run: Run) -> Iterator[Number]:
     the kernel with itself has none."""
     for group, rows, table in _timed(run):
         if group.workload not in KERNEL_WORKLOADS and group.quantity in TIMED.values():
-            same = set(rows["method"]) - set(rows.loc[rows["answer"] != "same", "method"])
+            same = set(rows["method"]) - set(rows.loc[rows["status"] != MethodStatus.SAME, "method"])
             others = [name for name in table if name in same and not name.startswith(OWN)]
             yield from fastest(run, group, table, others, "best_peer", "peers with the same answer")
             yield from best_opencv(run, group, table)

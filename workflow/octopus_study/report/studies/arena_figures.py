@@ -25,8 +25,9 @@ from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.missing import by_reason
-from octopus_study.report.text import quantity_text, significant
+from octopus_study.report.text import quantity_text
 from octopus_study.report.view import View, views
+from octopus_study.units import significant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +85,7 @@ def without_time(view: View, keys: Iterable[Key]) -> str:
     """Say which methods have no time in any of some comparisons, and why the last has none; an earlier one may only
     point to it."""
     methods = entered(view, keys)
-    silent = {name: ns[-1].note for name, ns in methods.items() if not any(n.known for n in ns)}
+    silent = {name: ns[-1].reason for name, ns in methods.items() if not any(n.known for n in ns)}
     return by_reason((human(ARENA_METHODS, name), note) for name, note in silent.items())
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from octopus_study.measure.statistics import MIN_BLOCKS, Interval, median_interval, ratio_interval
 from octopus_study.names import AGAIN, CONCURRENCY_ARMS
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Frame, Key, Number, Source, joined, make_number, make_text
+from octopus_study.report.frame import Frame, Key, Number, Source, joined, make_absent, make_number, make_text
 from octopus_study.report.measured import floor_of, heeding
-from octopus_study.report.missing import first_reason, footer, make_absent, measured_runs, no_run
+from octopus_study.report.missing import first_reason, footer, measured_runs, no_run
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import RESAMPLED, RESAMPLES, Group, by_block, groups, paired, pivot
 from octopus_study.report.selector import ALL_ROWS, either, where
@@ -114,7 +114,7 @@ def floors(run: Run) -> Iterator[Number]:
             yield make_number(key, source, "fraction", floor, note=" against ".join(twice))
         if len(whole := paired(table, *ALONE, *twice)) >= MIN_BLOCKS:
             apart = (whole[twice[0]] - whole[twice[1]]) / whole[list(ALONE)].min(axis=1)
-            _, low, high, _ = median_interval(apart)
+            _, low, high = median_interval(apart)[:3]
             source = group.rows_of(run, " and ".join((*twice, *ALONE)))
             note = "(makespan - makespan again) / min(T1, T2), the farther end of the interval of its median"
             floor = (max(abs(low), abs(high)),)
@@ -236,7 +236,7 @@ def _context_ratio(clients: np.ndarray, alone: np.ndarray) -> Interval:
     rng = np.random.default_rng(0)
     more, without = (rng.choice(values, (RESAMPLES, values.size)).mean(axis=1) for values in (others, alone))
     low, high = np.quantile((first + more) / (2 * without), (0.025, 0.975))
-    return Interval(value, min(value, float(low)), max(value, float(high)), clients.size)
+    return Interval(value, min(value, float(low)), max(value, float(high)), clients.size, resampled=True)
 
 
 def _absent(frame: Frame) -> str:

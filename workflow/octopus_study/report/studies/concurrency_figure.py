@@ -11,8 +11,8 @@ from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import BLACK, CONCURRENCY_COLORS
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.missing import by_reason, with_reasons
-from octopus_study.report.text import significant
 from octopus_study.report.view import View, views
+from octopus_study.units import significant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,8 +55,8 @@ def draw_makespans(frame: Frame) -> Figure:
 
 def _note(view: View) -> str:
     """Name the ways that a machine lacks, with the reasons."""
-    texts = {name: view.text(makespan(view, method)) for method, name in CONCURRENCY_ARMS.items()}
-    said = by_reason((name, text) for name, text in texts.items() if text.startswith("unavailable"))
+    reasons = {name: view.reason(makespan(view, method)) for method, name in CONCURRENCY_ARMS.items()}
+    said = by_reason((name, why) for name, why in reasons.items() if why)
     return f"No time on {view.name}. {said}." if said else ""
 
 

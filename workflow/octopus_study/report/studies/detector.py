@@ -9,8 +9,17 @@ import numpy as np
 
 from octopus_study.measure.dependence import process_count
 from octopus_study.names import AGAIN, DETECTOR_METHODS, DETECTOR_MODELS, DETECTOR_STAGES, SUBJECT, human
-from octopus_study.report.frame import Frame, Key, Number, Source, make_number, make_text, published
-from octopus_study.report.missing import first_reason, make_absent, no_run
+from octopus_study.report.frame import (
+    Frame,
+    Key,
+    Number,
+    Source,
+    make_absent,
+    make_number,
+    make_text,
+    published,
+)
+from octopus_study.report.missing import first_reason, no_run
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import drawn, paired, pivot, ratio_of_sums, resampled
 from octopus_study.report.selector import either, where
@@ -108,7 +117,7 @@ def _published_rows(frame: Frame) -> Iterator[Row]:
 
 def _if_run(cell: Cell) -> Cell:
     """Say a cell of a method that could be made."""
-    return lambda view, key: MISSING if view.text(key).startswith("unavailable") else cell(view, key)
+    return lambda view, key: MISSING if view.reason(key) else cell(view, key)
 
 
 def _of_method(workload: str) -> Cell:

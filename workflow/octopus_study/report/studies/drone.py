@@ -158,7 +158,7 @@ def _ratio_of_means(long: pd.Series, short: pd.Series) -> Interval:
         for values in (long.to_numpy(), short.to_numpy())
     )
     low, high = np.quantile(top / bottom, (0.025, 0.975))
-    return Interval(float(long.mean() / short.mean()), float(low), float(high), count)
+    return Interval(float(long.mean() / short.mean()), float(low), float(high), count, resampled=True)
 
 
 def second(run: Run) -> Iterator[Number]:

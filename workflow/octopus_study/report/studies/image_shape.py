@@ -20,9 +20,9 @@ from octopus_study.names import AGAIN, DENOISERS, SHAPE_WAYS
 from octopus_study.names import AS_PUBLISHED as PUBLISHED
 from octopus_study.names import DRUNET_MULTIPLE as MULTIPLE
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Frame, Key, Number, Source, make_number, make_text
+from octopus_study.report.frame import Frame, Key, Number, Source, make_absent, make_number, make_text
 from octopus_study.report.measured import floor_of
-from octopus_study.report.missing import first_reason, footer, make_absent, measured_runs, no_run
+from octopus_study.report.missing import first_reason, footer, measured_runs, no_run
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import groups, paired, pivot
 from octopus_study.report.selector import ALL_ROWS, either

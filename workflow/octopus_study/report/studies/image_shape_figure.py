@@ -14,8 +14,8 @@ from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import BLACK, GREY, LIGHT, SHAPE_COLORS
 from octopus_study.report.frame import Frame, Key, Number, published
 from octopus_study.report.missing import with_reasons
-from octopus_study.report.text import significant
 from octopus_study.report.view import View, views
+from octopus_study.units import significant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,8 +24,9 @@ from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Spec, beside
 from octopus_study.report.tables.writers import MISSING, Table
-from octopus_study.report.text import quantity_text, significant
+from octopus_study.report.text import quantity_text
 from octopus_study.report.view import View, views
+from octopus_study.units import significant
 
 OPERATION, COPY = "multiply", "copy-bound"
 # As the source sorts them.
@@ -159,14 +160,14 @@ def tuner_numbers(run: Run) -> Iterator[Number]:
         rows = run.rows[(run.rows["quantity"] == quantity) & run.rows["value"].notna()]
         if len(rows):
             values = [by_block(case) for _, case in rows.groupby(["workload", "n", "method"])]
-            source = run.from_rows("n/a", f"quantity={quantity}")
+            layer = rows["layer"].iloc[0]
+            source = run.from_rows("n/a", f"quantity={quantity}, layer={layer}")
             slowest = max(values, key=lambda case: float(case.median()))
-            timed = rows["layer"].iloc[0] in LAYERS
-            note = heeded(f"greatest of {len(values)} medians", slowest, timed=timed)
+            note = heeded(f"greatest of {len(values)} medians", slowest, timed=layer in LAYERS)
             greatest = median_interval(slowest)
-            blocks = greatest.count if greatest.count > 1 else None
+            greatest = greatest._replace(count=greatest.count if greatest.count > 1 else None)
             key = run.key(method="tuner", quantity=name)
-            yield make_number(key, source, str(rows["unit"].iloc[0]), *greatest[:3], blocks, note=note)
+            yield make_number(key, source, str(rows["unit"].iloc[0]), *greatest, note=note)
 
 
 def kernels(view: View) -> list[Key]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from octopus_study.measure.dependence import process_count
 from octopus_study.measure.rows import COLUMNS, one_line
 from octopus_study.names import (
     AGAIN,
@@ -28,11 +29,19 @@ from octopus_study.names import (
     human,
 )
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import PUBLISHED, Frame, Key, Number, make_number, make_text, published
+from octopus_study.report.frame import (
+    PUBLISHED,
+    Frame,
+    Key,
+    Number,
+    make_absent,
+    make_number,
+    make_text,
+    published,
+)
 from octopus_study.report.machines import place_name, run_list, shown
-from octopus_study.report.missing import make_absent
 from octopus_study.report.runs import Run, once
-from octopus_study.report.samples import Group, alone, groups, noted, paired, pivot
+from octopus_study.report.samples import Group, groups, paired, pivot
 from octopus_study.report.selector import ALL_ROWS, PROVENANCE, either, where
 from octopus_study.report.series import Series
 from octopus_study.report.student import mean_interval
@@ -40,6 +49,7 @@ from octopus_study.report.studies import power_shown as look
 from octopus_study.report.studies.power_shown import BACK_TO_BACK, PACED, PAIRS, PARTS, STUDY
 from octopus_study.report.study import StudyReport
 from octopus_study.report.text import quantity_text
+from octopus_study.status import MethodStatus
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +77,7 @@ def vetted(run: Run) -> Run:
     rows = run.rows[run.rows["layer"].isin(LAYERS)]
     rows = rows.drop_duplicates(["dataset", "workload", "n", "method", "layer"])
     kept = {"quantity": "energy_per_frame", "unit": "mJ", "block": 0, "value": math.nan}
-    rows = rows.assign(**kept, answer=f"unavailable: {why}")
+    rows = rows.assign(**kept, status=MethodStatus.UNAVAILABLE, reason=why)
     return replace(run, rows=rows[list(COLUMNS)].reset_index(drop=True))
 
 
@@ -83,8 +93,8 @@ def _named(run: Run, quantity: str) -> str:
 
 
 def _why_none(run: Run) -> str:
-    notes = run.rows.loc[run.rows["value"].isna(), "answer"]
-    return str(notes.iloc[0]).partition(":")[2].strip() if len(notes) else "its rows hold no energy"
+    reasons = run.rows.loc[run.rows["value"].isna(), "reason"]
+    return str(reasons.iloc[0]) if len(reasons) else "its rows hold no energy"
 
 
 def _brief(why: str) -> str:
@@ -235,9 +245,9 @@ Ratios = dict[str, tuple[float, float, float]]
 
 
 @once
-def _pairs(run: Run) -> Iterator[tuple[Group, tuple[str, str], Ratios, int, str]]:
+def _pairs(run: Run) -> Iterator[tuple[Group, tuple[str, str], Ratios, int, int]]:
     """Yield the ratios of every two methods that share windows back to back, Octopus entered twice among them, how many
-    windows, and what their intervals don't hold."""
+    windows, and of how many processes."""
     for group, energies in _energies(run, BACK_TO_BACK):
         chosen = groups(run, **(group._asdict() | {"quantity": "time_per_frame"}))
         times = next((pivot(rows) for _, rows in chosen), energies[:0])
@@ -247,19 +257,19 @@ def _pairs(run: Run) -> Iterator[tuple[Group, tuple[str, str], Ratios, int, str]
             if len(rounds) > 1:
                 time, energy = (_logs(table.loc[rounds], pair) for table in both)
                 parts = dict(zip(PARTS, map(_ratio, (time, energy - time, energy)), strict=True))
-                yield group, pair, parts, len(rounds), alone(both[0].loc[rounds, pair[0]])
+                yield group, pair, parts, len(rounds), process_count(both[0].loc[rounds])
 
 
 def ratios(run: Run) -> Iterator[Number]:
     """Yield the three ratios of every pair and count; of the published pair also what is saved."""
-    for group, pair, parts, count, caveat in _pairs(run):
+    for group, pair, parts, *rests in _pairs(run):
         if pair == TWICE:
             continue
-        note, source = noted(f"{pair[0]} / {pair[1]}, {count} {_NOTE}", caveat), _both(run, group, pair)
+        note, source = f"{pair[0]} / {pair[1]}, {rests[0]} {_NOTE}", _both(run, group, pair)
         for name, ends in parts.items():
-            yield make_number(_over(run, group, pair, name), source, "ratio", *ends, count, note=note)
+            yield make_number(_over(run, group, pair, name), source, "ratio", *ends, *rests, note=note)
         for name, ends in _changes(parts).items() if pair == PUBLISHED_PAIR else ():
-            yield make_number(_over(run, group, pair, name), source, "fraction", *ends, count, note=note)
+            yield make_number(_over(run, group, pair, name), source, "fraction", *ends, *rests, note=note)
 
 
 def _over(run: Run, group: Group, pair: tuple[str, str], part: str) -> Key:

@@ -102,7 +102,7 @@ def _cell(quantity: str, n: int | None = None) -> Cell:
         place = _key(view, n or case.n, case.method, quantity or case.quantity, case.layer)
         number = _number(view, place)
         if number is None or not number.known:
-            return f"{MISSING} ({view.reasons.letter(number.note)})" if number else MISSING
+            return f"{MISSING} ({view.reasons.letter(number.reason)})" if number else MISSING
         shown = cells.with_interval(number) if number.wide else number.text
         capped = view.frame.value(place.but(quantity="capped_share", layer="")) >= CAPPED_FROM
         is_power = place.quantity.startswith("power_mean") and case.layer == BACK_TO_BACK
@@ -288,7 +288,7 @@ def draw_traces(frame: Frame) -> Figure:
 def _trace(axis: Axes, view: View, trace: str, spans: str) -> float:
     """Draw a stored trace with its spans; return the highest power."""
     points, rows = view.series(trace), view.series(spans)
-    if not points or not rows:
+    if not points or not rows or not len(points["seconds"]):
         return 1.0
     draw_trace(axis, points["seconds"], points["watts"], [row[1:] for row in rows.rows()])
     axis.set_title(f"One round of windows, n = {rows['n'][0]}")

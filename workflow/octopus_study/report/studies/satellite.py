@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from octopus_study.names import SCENES, SUBJECT, TILE_RULES, VARIANTS, stand_in
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Frame, Key, Number, make_number, make_text, published
+from octopus_study.report.frame import Frame, Key, Number, make_absent, make_number, make_text, published
 from octopus_study.report.measured import medians, share_of_bound
-from octopus_study.report.missing import make_absent, no_run
+from octopus_study.report.missing import no_run
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import groups, pivot
@@ -22,6 +22,7 @@ from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Row, Spec
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.view import KERNEL, View
+from octopus_study.status import MethodStatus
 
 BOUND = "read-bound"
 OVER = {
@@ -101,7 +102,7 @@ def answers(run: Run) -> Iterator[Number]:
     """Yield in words whether every rule kept the tiles of a NumPy reference."""
     rows = run.rows[(run.rows["quantity"] == "kept_tiles") & run.rows["value"].notna()]
     if len(rows):
-        equal = int((rows["answer"] == "same").sum())
+        equal = int((rows["status"] == MethodStatus.SAME).sum())
         text = f"in {'all' if equal == len(rows) else f'{equal} of'} {len(rows)} cases"
         source = run.from_rows(rows["dataset"].iloc[0], "quantity=kept_tiles")
         note = "cases: scene, variant and rule; equal: the same flag for every tile"

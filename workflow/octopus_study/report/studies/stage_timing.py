@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from octopus_study.measure.dependence import process_count
 from octopus_study.measure.line import slope
 from octopus_study.measure.statistics import caution, median_interval, processes_said, unpaired_ratio_interval
 from octopus_study.names import METHODS, QUANTITIES, SAVING_STEPS, SHORT_METHODS, human
@@ -55,8 +56,9 @@ def launch_costs(run: Run) -> Iterator[Number]:
             source = run.from_rows("n/a", f"quantity=launch_series, method={method}")
             heeds = processes_said(by_block(rows)) or f"{RESAMPLED} both"
             note = f"line of Theil and Sen through the medians; {heeds}"
-            count = int(rows.groupby("n").size().min())
-            yield make_number(key.but(quantity="slope"), source, "us", *fit[:3], count, note=note)
+            count, processes = int(rows.groupby("n").size().min()), process_count(by_block(rows))
+            rests = (count, processes, processes == 1)
+            yield make_number(key.but(quantity="slope"), source, "us", *fit[:3], *rests, note=note)
             yield make_number(key.but(quantity="intercept"), source, "us", fit.intercept)
 
 

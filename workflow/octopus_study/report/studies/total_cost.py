@@ -116,8 +116,8 @@ def _of_draws(run: Run, key: Key, drawn: list[Draws], function: Callable[..., np
     values = function(*(one.values if same else one.values[:1] for one in drawn))
     found = Draws(values, min(one.blocks for one in drawn), drawn[0].processes)
     note = noted("from the gains of the workloads", found.note)
-    count = found.blocks if found.blocks > 1 else None
-    return make_number(key, source, "ratio", *found.interval[:3], count, note=note)
+    interval = found.interval._replace(count=found.blocks if found.blocks > 1 else None)
+    return make_number(key, source, "ratio", *interval, note=note)
 
 
 def download(run: Run) -> Iterator[Number]:

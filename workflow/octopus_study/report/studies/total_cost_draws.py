@@ -41,14 +41,15 @@ class Draws(NamedTuple):
         """The value with its interval (95 %); an infinite end says that it has none."""
         value, draws = float(self.values[0]), self.values[1:]
         if self.blocks < 2 or not draws.size:
-            return Interval(value, math.nan, math.nan, self.blocks)
+            return Interval(value, math.nan, math.nan, self.blocks, self.processes)
         if self.processes == 1:
             low, high = np.quantile(draws, (0.025, 0.975), method="inverted_cdf")
         elif np.isinf(draws).any():
             value, low, high = math.inf, draws.min(), math.inf
         else:
             value, low, high = np.exp(mean_interval(np.log(draws))[:3])
-        return Interval(float(value), float(low), float(high), self.blocks)
+        rests = (self.blocks, self.processes, self.processes == 1)
+        return Interval(float(value), float(low), float(high), *rests)
 
 
 class Costs(NamedTuple):

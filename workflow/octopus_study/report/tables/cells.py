@@ -12,9 +12,8 @@ from typing import Any
 from octopus_study.names import BOUND
 from octopus_study.report.frame import WIDE, Frame, Key, Number
 from octopus_study.report.tables.writers import MISSING
-from octopus_study.report.text import significant
 from octopus_study.report.view import KERNEL, Reasons, View
-from octopus_study.units import with_unit
+from octopus_study.units import significant, with_unit
 
 Cell = Callable[[View, Key], str]
 DIFFERENT = "\u2020"
@@ -37,7 +36,7 @@ def interval(**columns: Any) -> Cell:
         if number is None:
             return MISSING
         if not number.known:
-            return f"{MISSING} ({view.reasons.letter(number.note)})"
+            return f"{MISSING} ({view.reasons.letter(number.reason)})"
         return with_interval(number) if number.interval else number.text
 
     return cell
@@ -47,8 +46,9 @@ def fact(**columns: Any) -> Cell:
     """Say the text of a number or a fact, or why there is none."""
 
     def cell(view: View, key: Key) -> str:
-        shown = view.text(at(view, key, columns), MISSING)
-        return view.reasons.cell(shown) if shown.startswith("unavailable") else shown
+        place = at(view, key, columns)
+        reason = view.reason(place)
+        return view.reasons.cell(reason) if reason else view.text(place, MISSING)
 
     return cell
 
@@ -114,8 +114,8 @@ def number_text(frame: Frame, key: Key) -> str:
 def time_text(frame: Frame, key: Key, reasons: Reasons | None = None) -> str:
     """Return a time, with its interval where that is wide; or why there is none."""
     shown = frame.text(key, MISSING)
-    if shown.startswith("unavailable"):
-        return reasons.cell(shown) if reasons else "unavailable"
+    if reason := frame.reason(key):
+        return reasons.cell(reason) if reasons else "unavailable"
     number = frame.get(key)
     if number is not None and number.wide:
         shown = with_interval(number)
@@ -126,8 +126,8 @@ def versus_text(frame: Frame, key: Key, other: str, reasons: Reasons, loose: boo
     """Return a speed-up; or a dash with the letter of the reason why the other method has no time."""
     if frame.get(key.speedup(other)):
         return speedup_text(frame, key, other, loose)
-    note = frame.text(key.but(method=other))
-    return f"{MISSING} ({reasons.letter(note)})" if note.startswith("unavailable") else MISSING
+    reason = frame.reason(key.but(method=other))
+    return f"{MISSING} ({reasons.letter(reason)})" if reason else MISSING
 
 
 def speedup_text(frame: Frame, key: Key, other: str, loose: bool = False) -> str:
@@ -173,7 +173,7 @@ def different_mark(number: Number | None, reasons: Reasons) -> str:
     """Return the mark of an answer that differs from the reference, with the letter of the reason; else nothing."""
     if number is None or not number.differs:
         return ""
-    return f" {DIFFERENT} ({reasons.letter(number.note)})"
+    return f" {DIFFERENT} ({reasons.letter(number.reason)})"
 
 
 def with_interval(number: Number) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from octopus_study.names import human, in_order, machine_name
 from octopus_study.report.frame import Frame
 from octopus_study.report.tables.writers import MISSING, Table
-from octopus_study.report.text import reason
 
 # What a row says, and the facts in it.
 _FACTS = {
@@ -57,8 +56,9 @@ def by_machine(
 
 
 def _facts(frame: Frame, machine: str, names: tuple[str, ...]) -> str:
-    texts = (frame.text(f"{machine}.{name}") for name in names)
-    return ", ".join(machine_name(text).replace("unavailable: ", "") for text in texts if text) or MISSING
+    keys = [f"{machine}.{name}" for name in names]
+    texts = (frame.reason(key) or frame.text(key) for key in keys)
+    return ", ".join(machine_name(text) for text in texts if text) or MISSING
 
 
 def _studies(frame: Frame) -> list[str]:
@@ -79,7 +79,7 @@ def _discarded(frame: Frame, machine: str) -> str:
     ]
     counts = {number.study: int(number.value) for number in numbers if number.known}
     if not counts:
-        return ", ".join(dict.fromkeys(reason(number.text) for number in numbers)) or MISSING
+        return ", ".join(dict.fromkeys(number.reason for number in numbers)) or MISSING
     some = [f"{count} ({human({}, study)})" for study, count in counts.items() if count]
     if len(some) < len(counts):
         some.append("0 in the other studies" if some else "0 in all studies")

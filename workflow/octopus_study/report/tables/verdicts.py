@@ -13,7 +13,6 @@ from octopus_study.report.claims.tally import GOALS, MAJOR, PUBLISHED_GROUPS, ta
 from octopus_study.report.frame import Frame
 from octopus_study.report.tables.overview import by_machine
 from octopus_study.report.tables.writers import MISSING, Table
-from octopus_study.report.text import reason
 
 _OUTCOMES = {"reproduced": "yes", "not reproduced": "no", "ambiguous": "unsure"}
 _REACHED = {"reproduced": "reached", "not reproduced": "missed", "ambiguous": "unsure"}
@@ -96,9 +95,7 @@ def _nowhere(same: list[Judgement]) -> str:
 
 def _why(judgement: Judgement) -> str:
     """Return why a machine can't decide, as short as a cell: what comes first says it."""
-    why = judgement.reason
-    short = reason(why) if why.startswith("unavailable: ") else why.removesuffix(" Orin Nano")
-    return re.split("[,;] ", short)[0]
+    return re.split("[,;] ", judgement.reason.removesuffix(" Orin Nano"))[0]
 
 
 def _cell(judgement: Judgement, outcomes: dict[str, str], told: str) -> str:

@@ -25,6 +25,7 @@ from octopus_study.peers.job import CropJob
 from octopus_study.peers.method import ON_THE_HOST, CropMethod
 from octopus_study.peers.opencv import OpenCv
 from octopus_study.peers.registry import make
+from octopus_study.status import different
 from octopus_study.studies.arena.pipeline import PageLocked
 from octopus_study.studies.arena.workloads import arena_budget
 from octopus_study.studies.comparison import BASE, Comparison, compare
@@ -212,7 +213,7 @@ def _answer(batch: Batch, method: Method, clock: Clock, seconds: dict[str, float
 
     answer = check_answers([replace(method, run=run)], batch.expected[made.edge])[method.name]
     harmed = batch.job.mend()
-    return f"different: it wrote into {harmed}" if harmed else answer
+    return different(f"it wrote into {harmed}") if harmed else answer
 
 
 def poison(output: object) -> None:

@@ -94,7 +94,7 @@ class Batches:
         timed = {row.method for row in rows if row.value is not None}
         for row in rows:
             if row.n == self.least and row.method not in timed:
-                self.missing.setdefault(row.method, row.answer.removeprefix("unavailable: "))
+                self.missing.setdefault(row.method, row.reason)
 
     def memory(self, context: Context, part: Part) -> Iterator[Row]:
         """Every method in a process of its own, but those that the batches could not make."""

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from octopus.errors import InputError
 from octopus_study.measure import Case, HostClock, Method, Row, check_answers
-from octopus_study.measure.rows import SAME, describe
+from octopus_study.measure.rows import describe
+from octopus_study.status import SAME, Answer, different
 from octopus_study.studies.comparison import Comparison
 from octopus_study.studies.concurrency.methods import METHODS, pipelines_of
 from octopus_study.studies.concurrency.models import NAMES, STAGES
@@ -103,7 +104,7 @@ class Recorded:
         ]
 
 
-def same(results: Answers, expected: Answers) -> str:
+def same(results: Answers, expected: Answers) -> Answer:
     """The answer of a method whose arrays must be those of `expected` with the same names."""
     for name, array in results.items():
         reference = expected[name]
@@ -111,14 +112,13 @@ def same(results: Answers, expected: Answers) -> str:
         tolerance = 0.0 if exact else TOLERANCE * float(np.abs(reference).max(initial=0.0))
         verdict = checked(array, reference, tolerance)
         if verdict != SAME:
-            kind, _, why = verdict.partition(": ")
-            return f"{kind}: {name}: {why}"
+            return Answer(verdict.status, f"{name}: {verdict.reason}", verdict.error)
     return SAME
 
 
-def checked(array: NDArray[Any], expected: NDArray[Any], tolerance: float) -> str:
+def checked(array: NDArray[Any], expected: NDArray[Any], tolerance: float) -> Answer:
     """The answer of one array; one that can't be judged is different."""
     try:
         return check_answers([Method("array", lambda: None, lambda: array, tolerance)], expected)["array"]
     except InputError as error:
-        return f"different: {describe(error)}"
+        return different(describe(error))

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from octopus_study.measure import Budget, Method, PowerCapKept, Row, run_paired, unavailable
-from octopus_study.measure.rows import NO_ANSWER, describe
+from octopus_study.measure.rows import describe
 from octopus_study.peers.availability import Unavailable
+from octopus_study.status import NO_ANSWER, Answer
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.concurrency import models
 from octopus_study.studies.concurrency.comparisons import (
@@ -141,7 +142,7 @@ class _Session:
         self.context, self.times, self.case, self.device = context, times, times[0].case, device
         self.pool, self.folder, self._pipelines = pool, folder, pipelines
         self.methods: dict[str, Runnable] = {}
-        self.answers: dict[str, str] = {}
+        self.answers: dict[str, Answer] = {}
         self.missing = dict(pool.missing)
         self._expected: dict[str, Any] = {}
 
@@ -227,9 +228,9 @@ class _Session:
         rows, recorded = timed
         for name, method in recorded.items():
             own = [row for row in rows if row.method == name and row.quantity == MAKESPAN]
-            failed = next((row.answer for row in own if row.value is None), "")
+            failed = next((row.reason for row in own if row.value is None), "")
             if failed:
-                rows += gaps(self.times[1:], name, failed.removeprefix("unavailable: "))
+                rows += gaps(self.times[1:], name, failed)
             else:
                 rows += method.rows(self.case, own)
         return [*rows, *(row for comparison in self.times for row in comparison.missing(self.missing))]

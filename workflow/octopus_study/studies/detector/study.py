@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus_study.measure import Case, Method, Row, again, check_answers
-from octopus_study.measure.rows import NO_ANSWER, SAME, describe
+from octopus_study.measure.rows import describe
 from octopus_study.measure.series import run_series
 from octopus_study.peers.availability import Unavailable, make_all, need_torch
 from octopus_study.peers.job import TOLERANCE_LEVELS
+from octopus_study.status import NO_ANSWER, SAME, different
 from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.detector.answers import (
@@ -215,7 +216,7 @@ def _verdict(differences: list[Difference], method: InputMethod) -> str:
     if not wrong:
         return SAME
     why = f"; {method.why_different}" if method.why_different else ""
-    return f"different: other detections in {wrong} of {len(differences)} frames{why}"
+    return different(f"other detections in {wrong} of {len(differences)} frames{why}")
 
 
 def _difference_rows(case: Case, method: str, differences: list[Difference], answer: str) -> list[Row]:

@@ -17,6 +17,7 @@ from octopus_study.data.video import Clip
 from octopus_study.measure import HostClock, Method, Row, check_answers
 from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.job import TOLERANCE_LEVELS
+from octopus_study.status import NO_ANSWER
 from octopus_study.studies.comparison import Part, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.drone.frames import NEEDS_GPU
@@ -145,7 +146,7 @@ def loops(context: Context, clip: Clip, footage: Footage) -> tuple[list[Method],
     # Each slot keeps the frame that it began with.
     expected = np.concatenate([footage.crops(number % BUFFERS, clip.boxes[number]) for number in last])
     tolerance = TOLERANCE_LEVELS / max(crop.std)
-    answers = {UPLOADS: "n/a"}
+    answers = {UPLOADS: NO_ANSWER}
     for name, loop in ((SERIAL, serial), (OVERLAPPED, overlapped), (KERNELS, alone)):
         loop.poison()
         answers |= check_answers([Method(name, loop.run, loop.result, tolerance)], expected)

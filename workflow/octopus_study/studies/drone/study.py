@@ -15,8 +15,8 @@ import numpy as np
 
 from octopus_study.data.video import Clip, make_clips, panned
 from octopus_study.measure import Case, PacedClock, Row, again, run_series
-from octopus_study.measure.rows import SAME
 from octopus_study.peers.availability import make_all
+from octopus_study.status import SAME
 from octopus_study.studies.comparison import BASE, Comparison, Part, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import check, reference_of

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from octopus_study.measure import Budget, Case, Clock, Method, PowerCapKept, Row, run_paired, unavailable
 from octopus_study.measure.rows import describe
+from octopus_study.status import NO_ANSWER
 from octopus_study.studies.image_shape.denoisers import Denoiser
 
 STUDY = "image_shape"
@@ -122,7 +123,7 @@ def _clock(watch: PowerCapKept) -> Clock:
 
 def _time(order: Order, case: Case, timed: list[Method], clock: Clock) -> list[Row]:
     _, quantity, unit = TIME
-    return run_paired(case, quantity, unit, timed, clock, Budget(**order.budget), "n/a", order.seed)
+    return run_paired(case, quantity, unit, timed, clock, Budget(**order.budget), NO_ANSWER, order.seed)
 
 
 def capped(case: Case, quantity: str, timing: Callable[[Clock], list[Row]]) -> list[Row]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from octopus_study.measure import Case, Clock, Method, Row, check_answers
 from octopus_study.names import AS_PUBLISHED
+from octopus_study.status import different
 from octopus_study.studies.comparison import Comparison, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.image_shape.child import capped
@@ -138,7 +139,7 @@ def _checked(covers: dict[str, Cover]) -> dict[str, str]:
     """Whether the first patch comes out the same in every batch of one side."""
     expected = next(iter(covers.values())).first()
     if not np.isfinite(expected).all():
-        return dict.fromkeys(covers, "different: the first patch has values that are NaN or infinite")
+        return dict.fromkeys(covers, different("the first patch has values that are NaN or infinite"))
     tolerance = TOLERANCE * float(np.abs(expected).max())
     methods = [Method(name, lambda: None, cover.first, tolerance) for name, cover in covers.items()]
     return check_answers(methods, expected)

@@ -13,6 +13,7 @@ from octopus_study.measure import Method, Row, check_answers
 from octopus_study.measure.clock_rates import ClockRates
 from octopus_study.measure.worker import Worker
 from octopus_study.names import AS_PUBLISHED
+from octopus_study.status import Answer, different
 from octopus_study.studies.image_shape.child import Order
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ def measured(orders: Sequence[Order], folder: Path, found: Iterable[list[Row] | 
     return rows
 
 
-def _answers(orders: Sequence[Order], folder: Path) -> dict[tuple[str, int, str], str]:
+def _answers(orders: Sequence[Order], folder: Path) -> dict[tuple[str, int, str], Answer]:
     """By workload, width and method: whether the image is the one of the model as published."""
     kept = [order for order in orders if order.keeps]
     answers = {}
@@ -77,15 +78,15 @@ def _answers(orders: Sequence[Order], folder: Path) -> dict[tuple[str, int, str]
     return answers
 
 
-def _compared(name: str, path: Path, expected: np.ndarray) -> str:
+def _compared(name: str, path: Path, expected: np.ndarray) -> Answer:
     if not np.isfinite(expected).all():
-        return "different: the model as published gives values that are NaN or infinite"
+        return different("the model as published gives values that are NaN or infinite")
     tolerance = TOLERANCE * float(np.abs(expected).max())
     method = Method(name, lambda: None, lambda: np.load(path), tolerance, WHY_DIFFERENT.get(name, ""))
     return check_answers([method], expected)[name]
 
 
-def _answered(row: Row, answers: dict[tuple[str, int, str], str]) -> Row:
+def _answered(row: Row, answers: dict[tuple[str, int, str], Answer]) -> Row:
     """The row with what the comparison said; counts of discarded blocks and gaps stay as they are."""
     answer = answers.get((row.workload, row.n, row.method))
-    return row if answer is None or row.value is None else row._replace(answer=answer)
+    return row if answer is None or row.value is None else row.answered(answer)

@@ -23,6 +23,7 @@ from PIL import Image
 from octopus.backends.cuda import memory
 from octopus.images import smart_sizes
 from octopus_study.measure import Method, check_answers
+from octopus_study.status import different
 from octopus_study.studies.images.workloads import BATCH, ROWS, SIDE
 
 LEVELS = 255.0
@@ -143,7 +144,7 @@ class ImageJob:
         if not self._kept:
             self._kept.extend(image.copy() for image in self.images)
         answer = check_answers([method], self.expected(right))[method.name]
-        return "different: it wrote into its images" if self._mend() else answer
+        return different("it wrote into its images") if self._mend() else answer
 
     def _mend(self) -> bool:
         """Put back what was written into the images, on the host and on the device; whether there was anything."""

@@ -11,8 +11,8 @@ from octopus.backends import cpu
 from octopus.backends.cuda import memory
 from octopus_study.measure import Case, Method, Row
 from octopus_study.measure.bandwidth import copying, fill
-from octopus_study.measure.rows import NO_ANSWER
 from octopus_study.peers.availability import make_all, require_room
+from octopus_study.status import NO_ANSWER
 from octopus_study.studies.comparison import Comparison, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.images.job import ImageJob

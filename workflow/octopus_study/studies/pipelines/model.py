@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from octopus_study.measure import Case, HostClock, PowerCapKept, Row, available_cores
-from octopus_study.measure.methods import SAME
 from octopus_study.peers.availability import Unavailable, need, need_torch
+from octopus_study.status import SAME, different
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context, empty_caches
 from octopus_study.studies.pictures import cut, log_uniform
@@ -330,8 +330,8 @@ def _rows(context: Context, part: Part, name: str) -> Iterator[Row]:
 
 def _told(row: Row, step: Prepared | None) -> Row:
     """A row of a method, which says where its pixels are others than Pillow's."""
-    other = step is not None and step.judge is Decoded and row.answer == SAME
-    return row._replace(answer=f"different: {CHROMA}") if other else row
+    other = step is not None and step.judge is Decoded and row.status == SAME.status
+    return row.answered(different(CHROMA)) if other else row
 
 
 def _of_the_model(

@@ -14,6 +14,7 @@ from octopus_study.power.quantities import Joule, Watt
 from octopus_study.power.source import SensorError
 from octopus_study.power.trace import Trace
 from octopus_study.power.windows import Window
+from octopus_study.status import NO_ANSWER
 
 BACK_TO_BACK, PACED, IDLE, TRACE, HOST = "back_to_back", "paced", "idle", "trace", "host"
 ENERGY, NET = "energy_per_frame", "energy_per_frame_net"
@@ -177,7 +178,9 @@ def trace_rows(case: Case, trace: Trace, spans: Sequence[Span], zero_ns: int) ->
     for at_ns, power in _points(trace):
         span = next((span for span in spans if span.start_ns <= at_ns <= span.end_ns), None)
         where, block = case._replace(n=span.n if span else case.n), (at_ns - zero_ns) // 1_000_000
-        place = Place(where, span.method if span else "between", TRACE, block, "n/a", zero_ns, trace.scope)
+        place = Place(
+            where, span.method if span else "between", TRACE, block, NO_ANSWER, zero_ns, trace.scope
+        )
         if block >= 0:
             rows[block] = place.sensed("power", "W", power.watts)
     return list(rows.values())

@@ -25,6 +25,7 @@ from octopus_study.power.selftest import SystemClock, TimeSource
 from octopus_study.power.session import NoUsableSensor, PowerSession, open_session
 from octopus_study.power.source import SensorError
 from octopus_study.power.windows import Window, back_to_back, idle, paced, rate_missed, stretch
+from octopus_study.status import NO_ANSWER
 from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import ReferenceCrops, reference_of
@@ -147,7 +148,7 @@ class _Sweep:
         level, rows = idle_level(around), []
         for block, taken in enumerate(around):
             if taken.window.seconds:
-                rows += idle_rows(self._place(case, IDLE, IDLE, "n/a")._replace(block=block), taken)
+                rows += idle_rows(self._place(case, IDLE, IDLE, NO_ANSWER)._replace(block=block), taken)
         if isinstance(level.net, str):
             log.warning("%d objects: no net energies: %s", case.n, level.net)
         for comparison in layers:

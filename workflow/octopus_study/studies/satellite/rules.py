@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from octopus import best_within, keep_tiles, otsu_threshold, tile_means
 from octopus_study.measure import Case, Row
-from octopus_study.measure.rows import SAME
+from octopus_study.status import SAME, different
 from octopus_study.studies.context import Context
 from octopus_study.studies.satellite.job import TileJob
 
@@ -33,7 +33,7 @@ def judged(context: Context, case: Case, job: TileJob, pictured: bool) -> Iterat
         yield from _tile_rows(case, job.tiles, means)
     for rule, (level, flags, right) in _kept(context, job, means).items():
         unlike = int((flags != right).sum())
-        answer = f"different: {unlike} of {len(flags)} flags are not those of NumPy" if unlike else SAME
+        answer = different(f"{unlike} of {len(flags)} flags are not those of NumPy") if unlike else SAME
         nbytes = int(job.sizes[flags].sum())
         values = {
             ("threshold", "fraction"): level,

@@ -18,6 +18,7 @@ from octopus_study.measure import Case, Row
 from octopus_study.peers.availability import make_all
 from octopus_study.peers.ragged_job import RaggedJob
 from octopus_study.peers.ragged_methods import stage
+from octopus_study.status import NO_ANSWER
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.sequences.methods import NAMES, make
@@ -50,5 +51,5 @@ def _measure(lengths: NDArray[np.int64], context: Context, part: Part) -> Iterat
     for method in methods:
         yield case.row(method.name, "deterministic", "map_bytes", "bytes", method.bytes)
     for comparison in part.comparisons:
-        verdicts = "n/a" if comparison.quantity == "setup" else answers
+        verdicts = NO_ANSWER if comparison.quantity == "setup" else answers
         yield from compare(context, comparison, stage(methods, comparison.quantity), verdicts, missing)

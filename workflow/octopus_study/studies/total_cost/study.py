@@ -18,6 +18,7 @@ from octopus_study.data.ragged import flickr_shapes
 from octopus_study.measure import Case, Row
 from octopus_study.peers.ragged_job import RaggedJob
 from octopus_study.peers.ragged_methods import stage
+from octopus_study.status import NO_ANSWER
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.total_cost.ladder import ladder_part
@@ -70,6 +71,6 @@ def _measure(operation: str, shapes: NDArray[np.int64], context: Context, part: 
     for comparison in part.comparisons:
         chosen = [method for method in methods if method.name in comparison.methods]
         staged = comparison.layer == "host" and comparison.quantity != "total"
-        verdicts = "n/a" if staged else answers
+        verdicts = NO_ANSWER if staged else answers
         timed = stage(chosen, comparison.quantity)
         yield from compare(context, comparison, timed, verdicts, budget=budget)

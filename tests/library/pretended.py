@@ -78,6 +78,7 @@ class Stream:
 
     def record(self, event: Any) -> None:
         self.recorded.append(event)
+        event.handle = self.handle
 
     def sync(self) -> None:
         pass
@@ -164,7 +165,7 @@ class PretendedGpu:
         return self.stream(1000 + len(self._streams))
 
     def create_event(self) -> SimpleNamespace:
-        return SimpleNamespace(is_done=True, sync=int)
+        return SimpleNamespace(is_done=True, sync=int, handle=0)
 
     def set_current(self) -> None:
         pass

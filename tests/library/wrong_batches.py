@@ -10,7 +10,7 @@ from wrong_calls import Equal, Error, rows, same, torch
 
 from octopus import MissingPackageError, RaggedBatch
 
-NAN = np.nan
+NAN, FAR = np.nan, 2**63 - 1
 IMAGES = RaggedBatch.from_list([np.arange(6, dtype=np.float32).reshape(2, 3), np.ones((1, 2), np.float32)])
 BYTES = IMAGES.like(IMAGES.values.astype(np.uint8))
 SEQUENCES = RaggedBatch.from_offsets(np.arange(8, dtype=np.float32), [0, 3, 8])
@@ -33,6 +33,10 @@ def from_arrays(values=VALUES, shapes=SHAPES):
 
 def from_offsets(values=VALUES, offsets=(0, 6, 8)):
     return RaggedBatch.from_offsets(values, offsets)
+
+
+def batch(values=VALUES, offsets=(0, 6, 8), shapes=None):
+    return RaggedBatch(values, offsets, shapes)
 
 
 def item(index):
@@ -75,6 +79,7 @@ ROWS = [
         ([[2, 3], [1, 1]], "offsets run from 0 to 7; they must run from 0 to the 8 values"),
         ([[-2, -3], [1, 2]], "item 0 has a negative side"),
         ([[2**40, 2**40], [1, 2]], "item 0 has more elements than any memory"),
+        ([[1, 1], [2**32, 2**32]], "item 1 has more elements"), (np.array([[2, 3]], "m8[s]"), "integer array"),
         (np.ma.masked_array(SHAPES, [[0, 1], [0, 0]]), "shapes is a masked array"),
         (np.array(SHAPES, np.uint8), same()),
     ),
@@ -86,6 +91,14 @@ ROWS = [
         ([0, [6], 8], "offsets must be an integer array"),
         (np.ma.masked_array([0, 6, 8], [0, 1, 0]), "offsets is a masked array"), ([False, True, True], "found bool"),
         (np.array([0, 6, 8], np.uint16), same()),
+    ),
+    *rows("RaggedBatch", batch, "**",
+        ({"shapes": [[2], [6]]}, "item 0 has shape (2,) but 6"), ({"shapes": [[8]]}, "need 2 offsets"),
+        ({"values": np.zeros(0), "offsets": []}, "offsets [0]"), ({"offsets": [1, 8]}, "they must run from 0"),
+        ({"offsets": [0, FAR, -FAR - 1, -1, 8]}, f"item 1 runs from {FAR}"),
+        ({"offsets": [0, FAR, FAR + 1 - 2**64, 8], "shapes": [[FAR], [1], [2]]}, "item"),
+        ({"values": np.array([None]), "offsets": [0, 1]}, "numbers"),
+        ({"values": VALUES.repeat(2)[::2]}, "contiguous"),
     ),
     *rows("RaggedBatch[]", item, "index",
         ("a", "the index of an item is one integer, found 'a'"), (slice(0, 1), "found slice(0, 1, None); to_list()"),
@@ -106,6 +119,8 @@ ROWS = [
         ({"fill": NAN, "batch": BYTES}, "uint8 can't hold the fill value nan"),
         ({"fill": 300, "batch": BYTES}, "uint8 can't hold the fill value 300"),
         ({"fill": -1, "batch": BYTES}, "uint8 can't hold the fill value -1"),
+        ({"fill": 0.5, "batch": BYTES}, "can't hold the fill value"), ({"fill": "x", "batch": BYTES}, "can't hold"),
+        ({"fill": 2, "batch": IMAGES.like(VALUES > 3)}, "bool can't hold the fill value"),
     ),
     *rows("RaggedBatch.like", IMAGES.like, "values",
         (None, "values is None"), (VALUES[:7], "values must be 8 like those of the batch, found 7"),

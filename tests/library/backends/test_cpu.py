@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-import weakref
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -84,30 +83,6 @@ def test_the_second_process_never_imports_a_compiler_and_is_ready_at_once(filled
     # 0.15 s and 2.5 s on a quiet machine; the bounds leave room for one that is busy with other tests.
     assert min(times) < 1.0
     assert min(times) < cold / 2
-
-
-def test_there_is_one_compiled_form_whatever_the_flags_of_the_arrays(monkeypatch):
-    read_only, wide = FRAME.copy(), np.zeros((90, 140, 3), np.uint8)
-    read_only.flags.writeable = False
-    wide[:, 7:127] = FRAME
-    frozen, spread = BOXES.copy(), np.zeros((len(BOXES), 8), np.float32)
-    frozen.flags.writeable = False
-    spread[:, ::2] = BOXES
-    expected = crops()
-    before = set(compile._kernels)
-    for frame in (read_only, wide[:, 7:127], FRAME[None][0], np.asarray(memoryview(FRAME))):
-        for boxes in (
-            frozen,
-            spread[:, ::2],
-            BOXES.astype(np.float64),
-            np.asfortranarray(BOXES),
-            BOXES.tolist(),
-        ):
-            assert np.array_equal(octopus.crop_resize(frame, boxes, (64, 64), device="cpu"), expected)
-    out = np.zeros((2 * len(BOXES), 3, 64, 64), np.float32)[1 : 1 + len(BOXES)]
-    octopus.crop_resize(FRAME, BOXES, (64, 64), device="cpu", out=out)
-    assert np.array_equal(out, expected)
-    assert set(compile._kernels) == before
 
 
 def test_a_damaged_file_is_compiled_again(tmp_path, monkeypatch):
@@ -197,13 +172,6 @@ def test_of_processes_that_start_together_one_compiles(tmp_path):
     ]
     shown = sorted(process.communicate(timeout=240)[0].strip() for process in started)
     assert shown == ["False", "False", "True"]
-
-
-def test_a_process_that_makes_a_kernel_for_ever_is_not_waited_for(tmp_path, monkeypatch):
-    monkeypatch.setenv("OCTOPUS_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(cache, "PATIENCE", 0.1)
-    with cache.alone("kernel"), cache.alone("kernel"):
-        pass
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no owner here")
@@ -408,29 +376,6 @@ def test_an_error_of_shared_work_comes_to_the_caller_and_helpers_go_on(restored)
     assert done.count(2) == 100
 
 
-def test_a_call_that_is_over_keeps_nothing_while_helpers_are_busy(restored):
-    octopus.set_num_threads(2)
-    busy, go = threading.Event(), threading.Event()
-
-    def wait():
-        busy.set()
-        go.wait(60)
-
-    other = threading.Thread(target=threads.share, args=([wait] * 2, 2))
-    other.start()
-    try:
-        assert busy.wait(60)
-        time.sleep(0.1)  # until the helper has the other piece
-        held = np.zeros(1)
-        gone = weakref.ref(held)
-        threads._pool.run(lambda _, held=held: held.fill(1), 0, 2)
-        del held
-        assert gone() is None
-    finally:
-        go.set()
-        other.join()
-
-
 @pytest.mark.parametrize("wrong", [0, -1, 1025, 1.5, "2", True, None])
 def test_numbers_of_threads_that_cannot_be_are_refused(wrong):
     with pytest.raises(InputError, match="number of threads must be an integer from 1 to 1024, found"):
@@ -534,14 +479,6 @@ def test_where_the_system_has_no_more_threads_fewer_work(monkeypatch):
     monkeypatch.setattr(threads, "_pool", threads._Pool(4))
     monkeypatch.setattr(threading.Thread, "start", refused)
     assert np.array_equal(crops(), expected)
-
-
-def test_a_helper_that_comes_too_late_is_not_waited_for():
-    calls = []
-    job = threads._Job(calls.append, 5)
-    job.close()
-    job.join()
-    assert not calls
 
 
 def test_a_container_has_the_cores_of_its_quota(monkeypatch, tmp_path):

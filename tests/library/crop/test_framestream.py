@@ -1,17 +1,12 @@
-"""`FrameStream` on the CPU, and the order in which it would queue work on a GPU."""
+"""`FrameStream` on the CPU, and the order in which it queues work on a pretended GPU."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
+import pretended
 import pytest
 
-import octopus
 from octopus import FrameStream, InputError, crop_resize
-from octopus.arrays.checks import OneAtATime
-from octopus.backends.cuda import device
-from octopus.crop.framestream import _Slot
 
 SIZE = (16, 24)
 RNG = np.random.default_rng(3)
@@ -73,79 +68,25 @@ def test_what_is_no_stream_of_frames_is_refused(frame, options, said):
         FrameStream(frame, 3, SIZE, **{"device": "cpu"} | options)
 
 
-def test_it_is_part_of_the_library():
-    assert octopus.FrameStream is FrameStream and "FrameStream" in octopus.__all__
+gpu = pytest.fixture(pretended.installed)
 
 
-class Queue:
-    """Notes what is queued on it."""
-
-    def __init__(self, name, log):
-        self.name, self.log = name, log
-
-    def wait(self, event):
-        self.log.append(f"{self.name} waits for {event.name}")
-
-    def record(self, event):
-        self.log.append(f"{self.name} records {event.name}")
-
-    def sync(self):
-        self.log.append(f"host waits for {self.name}")
-
-
-def queued(log, overlap):
-    """A stream on a GPU that isn't there."""
-
-    def event(name):
-        return SimpleNamespace(name=name, sync=lambda: log.append(f"host waits for {name}"))
-
-    def slot(number):
-        frame = SimpleNamespace(
-            copy_from_host=lambda buffer, queue: log.append(f"{queue.name} uploads {number}")
-        )
-        plan = SimpleNamespace(run=lambda frame, boxes, stream: log.append(f"{stream.name} crops {number}"))
-        buffer = np.zeros(3)
-        return _Slot(buffer, frame, buffer, frame, plan, event(f"uploaded {number}"), event(f"done {number}"))
-
-    stream = object.__new__(FrameStream)
-    stream._alone = OneAtATime()
-    stream.device, stream._next, stream._slots = "cuda", 0, [slot(0), slot(1)]
-    stream._crops = Queue("crops", log)
-    stream._uploads = Queue("uploads", log) if overlap else stream._crops
-    return stream
-
-
-def test_an_upload_waits_for_the_crops_that_read_its_slot_and_the_crops_for_the_upload(monkeypatch):
-    log = []
-    monkeypatch.setattr(device, "current", lambda: log.append("the GPU is made current"))
-    stream = queued(log, overlap=True)
-    for _ in range(3):
-        stream.buffer()
-        stream.submit([[0, 0, 1, 1]])
-    stream.wait()
-    expected = []
-    for slot in (0, 1, 0):
-        expected += [
-            f"host waits for uploaded {slot}",
-            f"uploads waits for done {slot}",
-            f"uploads uploads {slot}",
-            f"uploads records uploaded {slot}",
-            f"crops waits for uploaded {slot}",
-            f"crops crops {slot}",
-            f"crops records done {slot}",
-        ]
-    assert log == [*expected, "the GPU is made current", "host waits for crops"]
-
-
-def test_without_overlap_everything_is_in_the_order_of_one_stream():
-    log = []
-    stream = queued(log, overlap=False)
-    stream.buffer()
-    stream.submit([[0, 0, 1, 1]])
-    assert log == [
-        "host waits for uploaded 0",
-        "crops uploads 0",
-        "crops records uploaded 0",
-        "crops crops 0",
-        "crops records done 0",
-    ]
+@pytest.mark.parametrize("overlap", [True, False])
+def test_an_upload_waits_for_the_crops_that_read_its_slot_and_the_crops_for_the_upload(gpu, overlap):
+    stream = FrameStream(VIDEO[0], 3, SIZE, overlap=overlap, device="cuda")
+    frames, start = [], len(gpu.waits)
+    for frame, boxes in zip(VIDEO[:3], BOXES, strict=False):
+        stream.buffer()[...] = frame
+        stream.submit(boxes)
+        frames.append(gpu.launches[-1].values[0])
+    crops = gpu.launches[-1].stream
+    assert {made.stream for made in gpu.launches} == {crops} and frames[0] == frames[2] != frames[1]
+    for _, nbytes, content in gpu.copies[-3:]:
+        assert nbytes != VIDEO[0].nbytes or content in [frame.tobytes() for frame in VIDEO]
+    waits = gpu.waits[start:]
+    if not overlap:
+        assert not waits
+        return
+    uploads = waits[0][0]
+    assert [pair[0] for pair in waits] == [uploads, crops] * 3 and uploads != crops
+    assert waits[1::2] == [(crops, uploads)] * 3 and waits[4] == (uploads, crops)

@@ -17,9 +17,6 @@ from octopus import InputError, RaggedBatch, images
 from octopus.arrays import checks
 from octopus.backends.cpu import compile, threads
 from octopus.images import ImagePlan, sources, work
-from octopus.images.work import write
-from octopus.kernels.images import IMAGE
-from octopus_study.reference import images as reference
 
 SIDES = [(9, 7), (5, 12), (20, 3)]
 SIZES = [(4, 8), (12, 4), (8, 8)]
@@ -89,26 +86,6 @@ def test_a_broadcast_image_is_read_by_its_steps_of_zero():
 
 
 @pytest.mark.parametrize(
-    "form", [list, RaggedBatch.from_list, lambda given: list(map(FORMS["channels-first"], given))]
-)
-@pytest.mark.parametrize(("order", "taken"), [("BGR", [2, 1, 0]), ("RGBA", [0, 1, 2]), ("BGRA", [2, 1, 0])])
-def test_orders_of_channels(order, taken, form):
-    given = pixels(len(order))
-    expected = images.resize([image[..., taken] for image in given], 5, mean=[1, 2, 3], rounding="pillow")
-    found = images.resize(form(given), 5, channels=order, mean=[1, 2, 3], rounding="pillow")
-    assert found.shape == (len(given), 3, 5, 5) and np.array_equal(found, expected)
-
-
-@pytest.mark.parametrize(("dtype", "channels"), [("uint8", 1), ("uint8", 4), ("uint16", 3), ("float32", 3)])
-def test_a_ragged_batch_is_a_list_of_images(dtype, channels):
-    given = pixels(channels, dtype)
-    expected = images.resize_each(given, SIZES)
-    shaped = [image[..., 0] for image in given] if channels == 1 else given
-    for batch in (given, shaped, RaggedBatch.from_list(shaped)):
-        assert same(images.resize_each(batch, SIZES), expected)
-
-
-@pytest.mark.parametrize(
     ("shapes", "heights"),
     [
         ([(3, 9, 3)], [3]),  # three columns of channels-first look like a row of channels-last
@@ -147,18 +124,6 @@ def test_exported_memory_lives_as_long_as_the_call():
     assert [image.mean() for image in images.resize(given, 4, device="cpu")] == [3, 9]
 
 
-@pytest.mark.parametrize(("operation", "options", "message"), [
-    ("resize", {"sizee": 3}, "an option of resize='sizee' is unknown; use one of filter,"),
-    ("resize", {}, "resize needs size="),
-    ("resize", {"size": (3, 4), "crop": "center"}, 'crop="center" to 3x4 needs shortest='),
-    ("resize_each", {"dtype": "bfloat16", "result_pixels": 9}, "a RaggedBatch can't hold bfloat16"),
-])  # fmt: skip
-def test_a_plan_that_no_run_could_use_is_refused_when_it_is_made(operation, options, message):
-    with pytest.raises(InputError) as error:
-        ImagePlan(operation, np.zeros((5, 6, 3), np.uint8), 2, device="cpu", **options)
-    assert message in str(error.value)
-
-
 @pytest.mark.parametrize("form", ["arrays", "steps"])
 def test_which_images_lie_in_memory(form):
     block = np.zeros((3, 4, 5, 3), np.uint8)
@@ -182,65 +147,6 @@ def test_a_list_of_means_that_changes_later_changes_no_other_call():
     found = images.resize(floats, 5, mean=[1, 2, 3])
     np.testing.assert_allclose(found, expected, atol=1e-4)
     assert np.abs(images.resize(given, 5, mean=means) - expected).min() > 1
-
-
-def test_the_record_of_an_image():
-    given = pixels()
-    found = sources.sources_of([given[0], given[1].transpose(2, 0, 1)], channels="BGR")
-    options = images.plan.options_of("resize", {"size": (4, 5)})
-    spec = options.spec("uint8", 3)
-    table = np.zeros(2, IMAGE)
-    write(table, found, options.items(spec, found.sides, None))
-    addresses = [image.ctypes.data for image in given[:2]]
-    assert IMAGE.itemsize == 64
-    assert table["pointer"].tolist() == [address + 2 for address in addresses]
-    assert table["plane_step"].tolist() == [-1, -1] and table["pixel_step"].tolist() == [3, 3]
-    assert table["row_step"].tolist() == [21, 36] and table["out"].tolist() == [0, 60]
-    assert table[["height", "width", "rows", "columns"]].tolist() == [(9, 7, 4, 5), (5, 12, 4, 5)]
-
-
-@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
-def test_batches_by_the_reference(layout):
-    given = pixels()
-    found = images.resize(given, (4, 6), filter="bicubic", layout=layout, **NORMAL)
-    expected = reference.batch(given, [(4, 6)] * 3, (4, 6), layout=layout, filter="bicubic", **AFFINE)
-    np.testing.assert_allclose(found, expected, atol=1e-4)
-
-
-def test_letterboxed_items_and_the_way_back():
-    given = pixels()
-    found, transform = images.resize(given, (6, 6), letterbox=True, pad_value=9)
-    sizes, corners = [(6, 5), (2, 6), (6, 1)], [(0, 0), (-2, 0), (0, -2)]
-    expected = reference.batch(given, sizes, (6, 6), corners=corners, pad=9.0)
-    np.testing.assert_allclose(found, expected, atol=1e-3)
-    starts, ends = -np.array(corners)[:, ::-1], (np.array(sizes) - corners)[:, ::-1]
-    back = octopus.map_back(np.hstack([starts, ends])[:, None].astype(np.float32), transform)
-    np.testing.assert_allclose(back[:, 0], [[0, 0, width, height] for height, width in SIDES], atol=1e-4)
-
-
-@pytest.mark.parametrize("side", [4, 3])
-def test_the_middle_of_images(side):
-    given = pixels()
-    found = images.resize(given, (4, 4), crop="center", shortest=side, pad_value=7)
-    sizes = [(int(side * h / min(h, w)), int(side * w / min(h, w))) for h, w in SIDES]
-    corners = [(int((h - 4) / 2), int((w - 4) / 2)) for h, w in sizes]
-    expected = reference.batch(given, sizes, (4, 4), corners=corners, pad=7.0)
-    np.testing.assert_allclose(found, expected, atol=1e-3)
-
-
-@pytest.mark.parametrize(("order", "merge", "temporal"), [("CTPP", 2, 2), ("PPC", 1, 1)])
-def test_patch_rows_by_the_reference(order, merge, temporal):
-    given = pixels()
-    options = {"filter": "bicubic", "rounding": "uint8"}
-    rows, grid = images.patch_rows(given, SIZES, patch=2, order=order, **NORMAL)
-    expected = reference.rows(given, SIZES, 2, merge, temporal, order=order, **AFFINE, **options)
-    np.testing.assert_allclose(rows, expected, atol=1e-5)
-    assert grid.dtype == np.int64 and grid.tolist() == [[1, 2, 4], [1, 6, 2], [1, 4, 4]]
-    rows, mask, shapes = images.patch_rows(given, SIZES, patch=2, order=order, max_rows=17, **NORMAL)
-    expected = reference.rows(given, SIZES, 2, merge, temporal, order=order, max_rows=17, **AFFINE, **options)
-    np.testing.assert_allclose(rows, expected, atol=1e-5)
-    assert mask.dtype == np.int32 and mask.sum(axis=1).tolist() == [8, 12, 16] and mask[0, :8].all()
-    assert shapes.tolist() == [[2, 4], [6, 2], [4, 4]]
 
 
 def test_answers_are_tensors_for_tensors():

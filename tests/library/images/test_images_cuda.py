@@ -53,50 +53,6 @@ def assert_same(found, expected, atol):
     np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), atol=atol, rtol=1e-3)
 
 
-CALLS = {
-    "stretched": (images.resize, {"size": (40, 37), **NORMAL}),
-    "channels-last": (images.resize, {"size": (40, 37), "layout": "NHWC", "dtype": "float16", **NORMAL}),
-    "letterbox": (images.resize, {"size": (33, 64), "letterbox": True, "filter": "bicubic", **NORMAL}),
-    "middle": (images.resize, {"size": 28, "crop": "center", "filter": "lanczos", **NORMAL}),
-    "bytes": (images.resize, {"size": (64, 64), "dtype": "uint8", "rounding": "pillow", "filter": "bicubic"}),
-    "sharp": (images.resize, {"size": (64, 20), "filter": "bicubic", "antialias": False}),
-    "nearest": (images.resize, {"size": (64, 20), "filter": "nearest"}),
-    "each": (images.resize_each, {"sizes": SIZES, "filter": "bicubic", **NORMAL}),
-    "rows": (images.patch_rows, {"sizes": SIZES, "rounding": "pillow", **NORMAL}),
-    "rows-padded": (
-        images.patch_rows,
-        {"sizes": SIZES, "order": "PPC", "max_rows": 77, "rounding": "pillow"},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_the_answer_is_that_of_the_cpu(name):
-    call, options = CALLS[name]
-    given = pixels()
-    exact = options.get("rounding") == "pillow"
-    expected = call(given, device="cpu", **options)
-    for lying in (uploaded(given), uploaded([image.transpose(2, 0, 1).copy() for image in given])):
-        assert_same(
-            call(lying, source=None if lying[0].shape[2] == 3 else "CHW", **options),
-            expected,
-            1e-6 if exact else 2e-3,
-        )
-
-
-@pytest.mark.parametrize(
-    ("channels", "dtype"), [(1, np.uint8), (4, np.uint8), (3, np.uint16), (1, np.float32), (4, np.float32)]
-)
-def test_other_images(channels, dtype):
-    given = pixels(channels, dtype)
-    expected = images.resize(given, (31, 45), filter="bicubic", device="cpu")
-    top = float(max(image.max() for image in given))
-    assert_same(images.resize(uploaded(given), (31, 45), filter="bicubic"), expected, 1e-4 * top)
-    batch = RaggedBatch.from_list(given)
-    lying = RaggedBatch(memory.upload(batch.values), batch.offsets, batch.shapes)
-    assert_same(images.resize(lying, (31, 45), filter="bicubic"), expected, 1e-4 * top)
-
-
 # Levels by which a sum may be off before it is rounded. On tensor cores an intermediate pixel is off by 1/256 at most
 # and a bicubic's weights add up to 1.25 without their signs; their own 22 bits add less than 0.001.
 REACH = 1.25 / 256 + 0.001

@@ -14,7 +14,6 @@ pytest.importorskip("numba_cuda")
 
 import pretended
 
-from octopus.backends.cuda import launch
 from octopus.backends.cuda.compile import entry_name, to_ptx
 from octopus.images import cuda
 from octopus.images.spec import make_spec
@@ -110,25 +109,3 @@ def test_a_captured_launch_is_used_again_for_no_more_blocks(launched):
     table["rows"] = 17
     with pytest.raises(InputError, match="capture a run of the largest"):
         engine.prepare(table, captured)
-
-
-def test_the_first_kernel_that_takes_the_images_does_them(launched):
-    choosy = SimpleNamespace(prepare=lambda table, like: None if len(table) > 1 else cuda.Launch(choosy, 5))
-    simple = cuda.SimpleKernel(spec_of("batch"))
-    engine = cuda.CudaEngine(spec_of("batch"), (choosy, simple))
-    assert engine.prepare(np.zeros(1, IMAGE)).kernel is choosy
-    assert engine.prepare(np.zeros(2, IMAGE)).kernel is simple
-
-
-@pytest.mark.parametrize(("shared", "asked"), [(0, []), (48 << 10, []), (100 << 10, [(9, 8, 100 << 10)])])
-def test_kernels_that_take_much_shared_memory_ask_for_it(monkeypatch, shared, asked):
-    calls = []
-    api = SimpleNamespace(
-        CUkernel=int,
-        CUfunction_attribute=SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8),
-        cuKernelGetFunction=lambda kernel: (0, kernel + 2),
-        cuFuncSetAttribute=lambda *given: calls.append(given) or (0,),
-    )
-    monkeypatch.setattr(launch, "driver", lambda: api)
-    assert launch.function_of(SimpleNamespace(handle=7), shared) == 9
-    assert calls == asked

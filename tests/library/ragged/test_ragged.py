@@ -54,54 +54,6 @@ def test_a_batch_may_be_empty():
     assert batch.to_list() == []
 
 
-FAR = 2**63 - 1
-
-
-@pytest.mark.parametrize("index", [2, -3])
-def test_items_beyond_the_batch(index):
-    with pytest.raises(IndexError, match="batch of 2"):
-        RaggedBatch.from_list([np.zeros(1), np.zeros(2)])[index]
-
-
-@pytest.mark.parametrize(("make", "words"), [
-    (lambda: RaggedBatch.from_list([]), "no dtype"),
-    (lambda: RaggedBatch.from_list(None), "takes a list of arrays, found None"),
-    (lambda: RaggedBatch.from_list({"a": np.zeros(2)}), "found a dict"),
-    (lambda: RaggedBatch.from_list(np.array(5.0)), "takes a list of arrays"),
-    (lambda: RaggedBatch.from_list([np.zeros(2), [[1], [2, 3]]]), "item 1 must be an array"),
-    (lambda: RaggedBatch.from_list([np.ma.masked_array([1.0, 2.0], [0, 1])]), "masked"),
-    (lambda: RaggedBatch.from_list([np.zeros(2), np.zeros((2, 2))]), "share dtype and dimensions"),
-    (lambda: RaggedBatch.from_list([np.zeros(2), np.zeros(2, int)]), "share dtype and dimensions"),
-    (lambda: RaggedBatch.from_arrays(np.zeros(3), [[2], [2]]), "0 to the 3 values"),
-    (lambda: RaggedBatch.from_arrays(np.zeros((3, 1)), [[3]]), "flat"),
-    (lambda: RaggedBatch.from_arrays(np.zeros(2), [[-1, -2]]), "negative side"),
-    (lambda: RaggedBatch.from_arrays(np.zeros(2), [[1.0, 2.0]]), "integer array"),
-    (lambda: RaggedBatch.from_arrays(np.zeros(2), [2]), "2 dimension"),
-    (lambda: RaggedBatch(np.zeros(4), [0, 3, 4], [[2], [2]]), r"item 0 has shape \(2,\) but 3"),
-    (lambda: RaggedBatch(np.zeros(4), [0, 4], [[2], [2]]), "need 3 offsets"),
-    (lambda: RaggedBatch([1.0, 2.0], [0, 2]), "values is a list"),
-    (lambda: RaggedBatch(np.zeros(8)[::2], [0, 4]), "contiguous"),
-    (lambda: RaggedBatch(np.zeros(2, ">f4"), [0, 2]), "byte order"),
-    (lambda: RaggedBatch(np.array([None]), [0, 1]), "numbers"),
-    (lambda: RaggedBatch(np.zeros(4), [0, 3, 2, 4]), "item 1 runs from 3 to 2"),
-    (lambda: RaggedBatch(np.zeros(4), [0, FAR, -FAR - 1, -1, 4]), f"item 1 runs from {FAR}"),
-    (lambda: RaggedBatch(np.zeros(4), [0, FAR, FAR + 1 - 2**64, 4], [[FAR], [1], [2]]), "item"),
-    (lambda: RaggedBatch.from_arrays(np.zeros(2), [[1], [2, 3]]), "integer array on the host"),
-    (lambda: RaggedBatch.from_arrays(np.zeros(2), np.ma.masked_array([[2]], [[1]])), "masked"),
-    (lambda: RaggedBatch.from_arrays(np.zeros(2), np.array([[2]], "m8[s]")), "integer array"),
-    (lambda: RaggedBatch(np.zeros(4), [1, 4]), "from 1 to 4; they must run from 0"),
-    (lambda: RaggedBatch(np.zeros(0), []), r"offsets \[0\]"),
-    (lambda: RaggedBatch(np.zeros(4), [[0, 4]]), "1 dimension"),
-    (lambda: RaggedBatch(np.zeros(4), [0.0, 4.0]), "integer array"),
-    (lambda: RaggedBatch.from_arrays(np.zeros(0), [[1, 1], [2**32, 2**32]]), "item 1 has more elements"),
-    (lambda: RaggedBatch.from_offsets(np.zeros(4), [0, 4]).like(np.zeros(5)), "must be 4"),
-    (lambda: RaggedBatch.from_offsets(np.zeros(4), [0, 4]).like(np.zeros((2, 2))), "flat"),
-])  # fmt: skip
-def test_parts_that_do_not_fit(make, words):
-    with pytest.raises(InputError, match=words):
-        make()
-
-
 @given(items=ITEMS)
 def test_padding_puts_every_item_into_its_corner(items):
     batch = RaggedBatch.from_list(items)
@@ -112,15 +64,6 @@ def test_padding_puts_every_item_into_its_corner(items):
         height, width = item.shape
         assert np.array_equal(found[:height, :width], item)
         assert (found == -3).sum() == found.size - item.size
-
-
-@pytest.mark.parametrize(("dtype", "fill"), [
-    ("uint8", -1), ("uint8", 256), ("int32", 0.5), ("bool", 2), ("int8", "x"), ("int8", np.nan), ("float32", 1e300),
-    ("float32", None), ("float32", [1, 2]), ("float32", 1j),
-])  # fmt: skip
-def test_padding_with_what_the_dtype_cannot_hold(dtype, fill):
-    with pytest.raises(InputError, match="can't hold the fill value"):
-        RaggedBatch.from_offsets(np.zeros(3, dtype), [0, 3]).to_padded(fill)
 
 
 def test_padding_beyond_all_memory():
@@ -165,14 +108,6 @@ def test_a_batch_can_be_sent_to_another_process():
     batch = pickle.loads(pickle.dumps(RaggedBatch.from_list([np.arange(3), np.arange(2)])))
     assert [item.tolist() for item in batch] == [[0, 1, 2], [0, 1]]
     assert batch.size == 5
-
-
-@pytest.mark.parametrize("index", [slice(0, 1), "a", 1.0, None, np.array([0, 1])], ids=repr)
-def test_an_index_is_one_integer(index):
-    batch = RaggedBatch.from_list([np.zeros(2), np.ones(3)])
-    with pytest.raises(InputError, match="is one integer, found"):
-        batch[index]
-    assert batch[np.int64(1)].tolist() == batch[np.array(1)].tolist() == [1, 1, 1]
 
 
 def as_memoryview(array):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from octopus import InputError, MissingPackageError, RaggedBatch
+from octopus import InputError, RaggedBatch
 from octopus.ragged import ops
 
 NUMBERS = {
@@ -132,15 +130,3 @@ def test_more_elements_than_offsets_of_32_bits_count():
     with pytest.raises(InputError, match="large=True"):
         batch.to_arrow()
     assert batch.to_arrow(large=True).value_lengths().to_pylist() == [2**31]
-
-
-@pytest.mark.parametrize(("package", "call"), [
-    ("torch", lambda: RaggedBatch.from_torch(None)),
-    ("torch", lambda: RaggedBatch.from_offsets(np.zeros(2), [0, 2]).to_torch()),
-    ("pyarrow", lambda: RaggedBatch.from_arrow(None)),
-    ("pyarrow", lambda: RaggedBatch.from_offsets(np.zeros(2), [0, 2]).to_arrow()),
-])  # fmt: skip
-def test_a_missing_package_is_named(monkeypatch, package, call):
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingPackageError, match=f"pip install {package}"):
-        call()

@@ -42,21 +42,6 @@ def assert_same(found, expected):
         assert np.array_equal(host(left), right, equal_nan=right.dtype.kind == "f")
 
 
-@pytest.mark.parametrize("nodata", [None, 0, 200])
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-@pytest.mark.parametrize("shape", FORMS, ids=str)
-def test_the_gpu_gives_the_bits_of_the_cpu(shape, dtype, nodata):
-    image = some_image(shape, dtype) // (1 if nodata is None else 100)
-    tiles = some_tiles(shape)
-    options = {"scale": 7.3, "nodata": nodata and nodata // 100}
-    expected = keep_tiles(image, tiles, 9.0, device="cpu", **options)
-    assert_same(keep_tiles(image, tiles, 9.0, device="cuda", **options), expected)
-    on_gpu = memory.upload(image)
-    assert_same(keep_tiles(on_gpu, tiles, 9.0, **options), expected)
-    for name in ("int32", "int64"):
-        assert_same(keep_tiles(on_gpu, memory.upload(tiles.astype(name)), 9.0, **options), expected)
-
-
 @pytest.mark.parametrize("count", [1, 2, 70_000])
 def test_one_large_tile_among_small_ones(count):
     image = some_image((2048, 2048), np.uint16)
@@ -66,16 +51,6 @@ def test_one_large_tile_among_small_ones(count):
     on_gpu = memory.upload(image)
     assert np.array_equal(host(tile_means(on_gpu, tiles)), expected)
     assert np.array_equal(host(tile_means(on_gpu, memory.upload(tiles))), expected)
-
-
-def test_tiles_on_the_gpu_are_clipped_and_empty_ones_are_not_kept():
-    image = memory.upload(np.full((20, 30), 9, np.uint8))
-    tiles = np.array(
-        [(-5, -5, 99, 99), (3, 3, 3, 9), (9, 9, 2, 12), (40, 0, 50, 9), (0, 0, -(2**63), 5), (2**62, 0, 3, 5)]
-    )
-    flags, means = keep_tiles(image, memory.upload(tiles), 0.0, scale=9)
-    assert flags.copy_to_host().tolist() == [True] + [False] * 5
-    assert means.copy_to_host()[0] == 1 and np.isnan(means.copy_to_host()[1:]).all()
 
 
 def test_what_surrounds_the_image_is_neither_counted_nor_written():

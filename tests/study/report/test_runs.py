@@ -56,41 +56,30 @@ def times_ten(lines: list[str]) -> list[str]:
     return [*lines[:place], ",".join(cells), *lines[place + 1 :]]
 
 
-def emptied(lines: list[str]) -> list[str]:
-    cells = lines[1].split(",")
-    return [lines[0], ",".join([*cells[:9], "", *cells[10:]]), *lines[2:]]
+def of_another_study(lines: list[str]) -> list[str]:
+    return [line.replace("stage_timing,", "arena,", 1) for line in lines]
 
 
-EDITS: dict[str, tuple[Edit, str]] = {
-    "a value": (times_ten, "changed after it was measured"),
-    "a row removed": (lambda lines: lines[:-1], "changed after it was measured"),
-    "a row twice": (lambda lines: [*lines, lines[-1]], "changed after it was measured"),
-    "a value emptied": (emptied, "changed after it was measured"),
-    "cut in half": (
-        lambda lines: ["".join(lines)[: len("".join(lines)) // 2]],
-        "changed after it was measured",
-    ),
-    "header only": (lambda lines: lines[:1], "changed after it was measured"),
-    "no line": (lambda lines: [], "changed after it was measured"),
-    "another study": (
-        lambda lines: [line.replace("stage_timing,", "arena,", 1) for line in lines],
-        "changed after it was measured",
-    ),
+EDITS: dict[str, Edit] = {
+    "a value": times_ten,
+    "a row removed": lambda lines: lines[:-1],
+    "no line": lambda lines: [],
 }
 SIGNED: dict[str, tuple[Edit, str]] = {
     "a row twice": (lambda lines: [*lines, lines[-1]], "several rows with the same key"),
     "header only": (lambda lines: lines[:1], "is less than the minimum of 1"),
-    "another study": (EDITS["another study"][0], "of the studies arena, stage_timing"),
+    "another study": (of_another_study, "of the studies arena, stage_timing"),
     "no table": (lambda lines: ["hello\n", "world\n"], "is not a result file|has the columns"),
 }
 
 
-@pytest.mark.parametrize(("change", "reason"), EDITS.values(), ids=EDITS)
+@pytest.mark.parametrize("change", EDITS.values(), ids=EDITS)
 @pytest.mark.parametrize("role", ["here", "reference"])
-def test_changed_rows_are_refused(role: str, change: Edit, reason: str, folder: Path) -> None:
+def test_changed_rows_are_refused(role: str, change: Edit, folder: Path) -> None:
     edit(folder, change)
     where = (folder, None) if role == "here" else (None, folder.parent)
-    with pytest.raises(MeasureError, match=f"1 of 2 results can't be reported. .*{SPOILT}.csv was {reason}"):
+    said = f"1 of 2 results can't be reported. .*{SPOILT}.csv was changed after it was measured"
+    with pytest.raises(MeasureError, match=said):
         load_runs(*where)
 
 
@@ -112,8 +101,6 @@ def not_finite(path: Path) -> None:
 RECORDS: dict[str, tuple[Callable[[Path], object], str]] = {
     "absent": (Path.unlink, "There is no provenance .*stage_timing.json"),
     "half": (lambda path: path.write_text(path.read_text()[:700]), "Can't read the provenance"),
-    "empty": (lambda path: path.write_text(""), "Can't read the provenance"),
-    "no text": (lambda path: path.write_bytes(b"\xff\xfe{"), "Can't read the provenance"),
     "no record": (lambda path: path.write_text("[]"), "breaks the provenance schema"),
     "not finite": (not_finite, "breaks the provenance schema"),
     "of no table": (without_table, "is no provenance of stage_timing.csv"),

@@ -131,10 +131,6 @@ def drone(kind: str, dataset: str) -> Iterator[Row]:
             yield from frame_times(rng, case, "paced", slower, counts)
     counts = detections()[1]
     case = Case("drone", dataset, "second", int(counts.sum()))
-    slope, fixed = laws["octopus"]
-    whole = slope * counts.sum() + fixed * len(counts)
-    times = again({"octopus": whole}) | {"octopus-batch": whole - 20 * fixed}
-    yield from timed(rng, case, "host", "clip_time", times)
     streams = {"stream-serial": 11.2, "stream-overlapped": 9.4, "upload-only": 9.0, "kernels-only": 2.2}
     if kind == "gpu":
         yield from timed(rng, case, "pipelined", "clip_time", streams)

@@ -128,7 +128,7 @@ def test_what_has_no_room_has_a_row_for_everything_that_is_missing(study, rows, 
 
 @pytest.mark.parametrize("study", ["stage_timing", "arena", "images"])
 def test_a_core_run_on_a_cpu_measures_what_claims_name(receipt, study):
-    """Facts and growth over batches apart, which core.yaml says."""
+    """Facts, growth over batches and crops of 1000 boxes apart, which core.yaml says."""
     context = make_context(study, load_config(CORE, {"device": "cpu"}), receipt)
     cases = {(each.case.workload, f"n{each.case.n}") for each in comparisons(context)}
     named = {
@@ -138,5 +138,5 @@ def test_a_core_run_on_a_cpu_measures_what_claims_name(receipt, study):
         for name in claim.number
         for each in claim.each or [""]
     }
-    named = {case for case in named if case[1] != "growth"}
+    named = {case for case in named if case[1] != "growth" and (study, case[1]) != ("arena", "n1000")}
     assert named and named <= cases

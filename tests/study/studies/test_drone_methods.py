@@ -1,4 +1,4 @@
-"""Methods on a video: every frame's own crops, whichever frame was worked on before, and clips as a whole."""
+"""Methods on a video: every frame's own crops, whichever frame was worked on before, and streams."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from octopus import crop_resize
 from octopus_study.data.video import make_clips, panned
-from octopus_study.studies.drone.frames import FRAME_METHODS, BatchOfFrames, OctopusGraphs, WholeClip
+from octopus_study.studies.drone.frames import FRAME_METHODS, OctopusGraphs
 from octopus_study.studies.drone.stream import BUFFERS, KernelsAlone, Streamed
 from octopus_study.studies.drone.video import Video
 
@@ -22,8 +22,8 @@ OPTIONS = {"size": SIZE, "mean": MEAN, "std": STD}
 ON_CPU = [kind for kind in FRAME_METHODS if kind is not OctopusGraphs]
 
 
-def video(keep=False):
-    return Video(RING, CLIP.boxes, SIZE, MEAN, STD, "cpu", keep)
+def video():
+    return Video(RING, CLIP.boxes, SIZE, MEAN, STD, "cpu")
 
 
 def right(number, ring=3):
@@ -40,16 +40,6 @@ def test_a_method_makes_the_crops_of_the_frame_that_the_video_was_turned_to(kind
         method.job.poison()
         method.run()
         assert np.abs(method.job.result() - right(number)).max() < tolerance
-
-
-@pytest.mark.parametrize("kind", [WholeClip, BatchOfFrames])
-def test_a_clip_frame_by_frame_and_as_one_batch(kind):
-    clip = video(keep=True)
-    method, job = kind(clip), clip.whole_job()
-    job.poison()
-    method.run()
-    assert len(job.boxes) == CLIP.detections
-    assert np.abs(job.result() - np.concatenate([right(k) for k in range(8)])).max() < 1e-4
 
 
 def loops(device):
@@ -92,12 +82,7 @@ def test_on_a_gpu_every_method_makes_every_frames_crops(kind):
 
 
 @pytest.mark.gpu
-def test_on_a_gpu_whole_clips_and_streams_give_the_same_crops():
-    clip = Video(RING, CLIP.boxes, SIZE, MEAN, STD, "cuda", keep=True)
-    for method in (WholeClip(clip), BatchOfFrames(clip)):
-        clip.whole_job().poison()
-        method.run()
-        assert np.abs(clip.out.copy_to_host() - np.concatenate([right(k) for k in range(8)])).max() < 1e-3
+def test_on_a_gpu_streams_give_the_same_crops():
     for loop in loops("cuda"):
         found, expected = last_crops(loop)
         assert np.abs(found - expected).max() < 1e-3

@@ -13,7 +13,6 @@ from octopus_study.measure.dependence import blocks_of, by_process
 from octopus_study.measure.statistics import Interval, median_interval, over_processes
 from octopus_study.names import FRAME_METHODS, SUBJECT
 from octopus_study.report.frame import Frame, Key, Number, make_number, published
-from octopus_study.report.measured import floor_of, speedup
 from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import (
@@ -40,7 +39,7 @@ from octopus_study.report.view import View
 if TYPE_CHECKING:
     import pandas as pd
 
-STUDY, BATCH = "drone", "octopus-batch"
+STUDY = "drone"
 STREAMS = ("stream-serial", "stream-overlapped", "upload-only", "kernels-only")
 FRAME_TIME, CLIP_TIME = "frame_time", "clip_time"
 METHODS = (
@@ -162,12 +161,10 @@ def _ratio_of_means(long: pd.Series, short: pd.Series) -> Interval:
 
 
 def second(run: Run) -> Iterator[Number]:
-    """Yield of a second of video the speed-up of one batch over frame by frame, which part of what could be hidden of
-    the uploads was hidden, and how far the streamed loop is from the longer of its parts."""
+    """Yield of a second of video which part of what could be hidden of the uploads was hidden, and how far the streamed
+    loop is from the longer of its parts."""
     for group, rows in groups(run, quantity=CLIP_TIME):
         table = pivot(rows)
-        if group.layer == "host":
-            yield from speedup(run, group, table, (BATCH, SUBJECT), floor_of(table))
         whole = table[table.notna().all(axis=1)]
         if group.layer == "pipelined" and set(STREAMS) <= set(table) and len(whole):
             serial, overlapped, upload, kernels = (whole[name] for name in STREAMS)

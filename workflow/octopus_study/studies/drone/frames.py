@@ -1,4 +1,4 @@
-"""Methods on a video: frame by frame, on the frame to which the `Video` was turned, or all frames at once."""
+"""Methods on a video, each on the frame to which the `Video` was turned."""
 
 from __future__ import annotations
 
@@ -210,49 +210,3 @@ FRAME_METHODS: tuple[type[FrameMethod], ...] = (
     OpenCvTableFrames,
     OpenCvThreadsFrames,
 )
-
-
-class WholeClip:
-    """`octopus` on all frames of a video that keeps its crops, frame by frame."""
-
-    name = OctopusFrames.name
-
-    def __init__(self, video: Video) -> None:
-        self._video, self._frame = video, OctopusFrames(video)
-
-    def run(self) -> None:
-        """One upload and one launch per frame."""
-        for number in range(self._video.frames):
-            self._video.turn(number)
-            self._frame.run()
-
-
-class BatchOfFrames:
-    """All frames at once: uploaded one after the other, cropped in one launch through `frame_index`.
-
-    On a CPU the frames are where they are, and each frame of the ring is there once.
-    """
-
-    name = "octopus-batch"
-
-    def __init__(self, video: Video) -> None:
-        self._video = video
-        self._boxes = np.concatenate([job.boxes for job in video.jobs])
-        numbers = np.repeat(np.arange(video.frames, dtype=np.int32), [job.count for job in video.jobs])
-        if video.on_gpu:
-            from octopus.backends.cuda.memory import DeviceArray
-
-            self._frames = DeviceArray((video.frames, *video.ring.shape[1:]), np.uint8)
-            self._index = numbers
-        else:
-            self._frames, self._index = video.ring, numbers % np.int32(len(video.ring))
-        self._plan = video.plan(len(self._boxes), self._frames)
-
-    def run(self) -> None:
-        """All uploads, one launch."""
-        video = self._video
-        if video.on_gpu:
-            for number in range(video.frames):
-                video.turn(number)
-                video.upload(self._frames.pointer + number * video.device_frame.nbytes)
-        self._plan.run(self._frames, self._boxes, frame_index=self._index, out=video.out)

@@ -17,11 +17,11 @@ from octopus_study.data.video import Clip, make_clips, panned
 from octopus_study.measure import Case, PacedClock, Row, again, run_series
 from octopus_study.peers.availability import make_all
 from octopus_study.status import SAME
-from octopus_study.studies.comparison import BASE, Comparison, Part, compare
+from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import check, reference_of
 from octopus_study.studies.drone import stream
-from octopus_study.studies.drone.frames import FRAME_METHODS, BatchOfFrames, FrameMethod, WholeClip
+from octopus_study.studies.drone.frames import FRAME_METHODS, FrameMethod
 from octopus_study.studies.drone.video import Footage, Video
 
 STUDY = "drone"
@@ -29,12 +29,11 @@ QUANTITY, WHOLE = "frame_time", "clip_time"
 SECOND = "second"
 RING, STEP = 4, 8  # frames that differ, and how far the camera moves from one to the next in pixels
 CHECKED_FRAMES = 3  # of a clip, with all their crops
-CHECK_EVERY = 10  # of the crops of a second
 PACED = ("octopus", "octopus-graph", "n-launches", "n-launches-published", "opencv", "opencv-table-threads")
 
 
 def plan(context: Context) -> list[Part]:
-    """A part for each clip; a second of frames one by one and as one batch; and the same second as a stream."""
+    """A part for each clip; and a second of frames as a stream."""
     settings = context.config.drone
     clips = make_clips(
         context.workload.pool, settings.seconds, settings.frame_rate, settings.detections, context.seed
@@ -43,11 +42,9 @@ def plan(context: Context) -> list[Part]:
     parts = [_clip_part(context, clip, footage, paced=settings.paced and clip is clips[-1]) for clip in clips]
     second = clips[0].head(SECOND, settings.frame_rate)
     case = _case(context, second)
-    whole = Comparison(case, WHOLE, "host", (WholeClip.name, BatchOfFrames.name))
     streams = Comparison(case, WHOLE, "pipelined", stream.NAMES)
     return [
         *parts,
-        Part(partial(_second, second, footage), (whole,)),
         Part(partial(stream.stream_rows, second, footage), (streams,)),
     ]
 
@@ -85,10 +82,8 @@ def _clip(clip: Clip, footage: Footage, context: Context, part: Part) -> Iterato
         yield from comparison.missing(missing)
 
 
-def _video(context: Context, clip: Clip, footage: Footage, keep: bool = False) -> Video:
-    return Video(
-        footage.ring, clip.boxes, **context.config.crop.model_dump(), device=context.device, keep=keep
-    )
+def _video(context: Context, clip: Clip, footage: Footage) -> Video:
+    return Video(footage.ring, clip.boxes, **context.config.crop.model_dump(), device=context.device)
 
 
 def answer(video: Video, method: FrameMethod, footage: Footage) -> str:
@@ -120,17 +115,3 @@ def _series(
         comparison.case, QUANTITY, "ms", methods, video.frames, video.turn, clock, context.budget, verdicts,
         context.seed, together=together,
     )  # fmt: skip
-
-
-def _second(clip: Clip, footage: Footage, context: Context, part: Part) -> list[Row]:
-    context.require_room(clip.detections)
-    video = _video(context, clip, footage, keep=True)
-    job = video.whole_job()
-    owners = np.repeat(np.arange(video.frames), [one.count for one in video.jobs])[::CHECK_EVERY].tolist()
-    boxes = job.boxes[::CHECK_EVERY]
-    pairs = zip(owners, boxes, strict=True)
-    expected = np.concatenate([footage.crops(owner, box[None]) for owner, box in pairs])
-    methods = [job.method(kind.name, kind(video).run) for kind in (WholeClip, BatchOfFrames)]
-    answers = check(job, methods, expected, CHECK_EVERY)
-    budget = context.budget_within(context.config.drone.max_seconds)
-    return compare(context, part.comparisons[0], methods, answers, budget=budget)

@@ -38,15 +38,13 @@ class Video:
     size, mean, std
         As in `CropJob`.
     device : {"cpu", "cuda"}
-    keep : bool
-        True gives the crops of every frame memory of their own, False the same to all.
 
     Attributes
     ----------
     number : int
         Of the frame that is worked on.
     out : array, (crops, C, height, width), float32
-        Crops of all frames, or of one.
+        Crops of a frame; every frame's go there.
     """
 
     def __init__(
@@ -57,21 +55,18 @@ class Video:
         mean: tuple[float, ...],
         std: tuple[float, ...],
         device: str,
-        keep: bool = False,
     ) -> None:
         self.number = 0
-        counts = [len(part) for part in boxes]
-        self.most, self.frames = max(counts), len(boxes)
-        starts = np.concatenate([[0], np.cumsum(counts)[:-1]]) if keep else np.zeros(self.frames, int)
-        shape = (sum(counts) if keep else self.most, ring.shape[3], *size)
+        self.most, self.frames = max(map(len, boxes)), len(boxes)
+        shape = (self.most, ring.shape[3], *size)
         self.device_frame: Any = None
         self.ring, self.out = ring, np.zeros(shape, np.float32)
         if device == "cuda":
             self._to_gpu(ring, shape)
         self._addresses = [int(frame.ctypes.data) for frame in self.ring]
         self.jobs = [
-            CropJob(self.frame(index), part, size, mean, std, self._part(start, len(part)), self.device_frame)
-            for index, (part, start) in enumerate(zip(boxes, starts.tolist(), strict=True))
+            CropJob(self.frame(index), part, size, mean, std, self._first(len(part)), self.device_frame)
+            for index, part in enumerate(boxes)
         ]
         for job in self.jobs:
             _ = job.affine  # else the first run of each frame would work it out
@@ -84,11 +79,8 @@ class Video:
         self.device_frame = memory.DeviceArray(ring.shape[1:], np.uint8)
         self.out = memory.DeviceArray(shape, np.float32)
 
-    def _part(self, start: int, count: int) -> Any:
-        if isinstance(self.out, np.ndarray):
-            return self.out[start : start + count]
-        item = self.out.shape[1:]
-        return self.out.part(start * int(np.prod(item)), (count, *item))
+    def _first(self, count: int) -> Any:
+        return self.out[:count] if isinstance(self.out, np.ndarray) else self.out.head(count)
 
     @property
     def on_gpu(self) -> bool:
@@ -100,11 +92,6 @@ class Video:
         """Frame, boxes and result of the frame that is worked on."""
         return self.jobs[self.number]
 
-    def whole_job(self) -> CropJob:
-        """All crops of a video that keeps them, as the result of one job; its frame is the first one."""
-        first, boxes = self.jobs[0], np.concatenate([job.boxes for job in self.jobs])
-        return CropJob(first.frame, boxes, first.size, first.mean, first.std, self.out, self.device_frame)
-
     def turn(self, number: int) -> None:
         """Go to another frame."""
         self.number = number
@@ -113,22 +100,21 @@ class Video:
         """A frame on the host."""
         return self.ring[number % len(self.ring)]
 
-    def upload(self, target: int | None = None, stream: Any = None) -> None:
-        """Queue the frame's way to the GPU, by default to `device_frame`; nothing on a CPU."""
+    def upload(self, stream: Any = None) -> None:
+        """Queue the frame's way to `device_frame`; nothing on a CPU."""
         if self.device_frame is None:
             return
         from octopus.backends.cuda.memory import copy
 
         source = self._addresses[self.number % len(self._addresses)]
-        copy(
-            self.device_frame.pointer if target is None else target, source, self.device_frame.nbytes, stream
-        )
+        copy(self.device_frame.pointer, source, self.device_frame.nbytes, stream)
 
-    def plan(self, max_boxes: int, frames: Any = None, **options: Any) -> CropPlan:
+    def plan(self, max_boxes: int) -> CropPlan:
         """A plan for frames like these, which writes into memory that it is given."""
         job = self.jobs[0]
-        model = job.working_frame if frames is None else frames
-        device = "cuda" if self.on_gpu else "cpu"
-        return CropPlan(
-            model, max_boxes, job.size, mean=job.mean, std=job.std, device=device, allocate=False, **options
-        )
+        options: dict[str, Any] = {
+            "mean": job.mean,
+            "std": job.std,
+            "device": "cuda" if self.on_gpu else "cpu",
+        }
+        return CropPlan(job.working_frame, max_boxes, job.size, allocate=False, **options)

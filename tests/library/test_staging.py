@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import weakref
 from types import SimpleNamespace
 
@@ -47,24 +46,6 @@ def test_slots_are_used_in_turn_and_waited_for(log):
     assert held.take(200) is second and log == [first._copied, second._copied]
 
 
-def test_a_slot_has_one_block_of_device_memory_and_is_waited_for_before_that_goes(log, monkeypatch):
-    def made(shape, dtype, stream):
-        there = SimpleNamespace(pointer=len(blocks), shape=shape, stream=stream, release_on=released.append)
-        blocks.append(there)
-        return there
-
-    blocks, released = [], []
-    monkeypatch.setattr(staging.memory, "DeviceArray", made)
-    slot = staging.Staging(1).take(100)
-    assert slot.twin("a") == slot.twin("b") == 0
-    assert [(block.shape, block.stream) for block in blocks] == [((slot.array.size,), "a")]
-    assert released == ["default"]
-    event = slot._copied
-    del slot
-    gc.collect()
-    assert log == [event]
-
-
 def test_what_a_copy_needs_stays_until_it_is_done(log):
     class Image:
         """An array of another library."""
@@ -91,21 +72,6 @@ def test_what_a_copy_needed_goes_when_the_next_slot_is_taken(log):
     slot._copied.is_done = True
     held.take(100)
     assert alive() is None and log == []
-
-
-def test_page_locked_memory_is_given_back_behind_the_copy_from_it(log, monkeypatch):
-    class Memory(np.ndarray):
-        """Notes when it goes."""
-
-        def __del__(self):
-            log.append("memory")
-
-    monkeypatch.setattr(staging.memory, "pinned", lambda shape, dtype: np.zeros(shape, dtype).view(Memory))
-    slot = staging.Staging(1).take(100)
-    event = slot._copied
-    del slot
-    gc.collect()
-    assert log == [event, "memory"]
 
 
 @pytest.mark.parametrize(

@@ -341,13 +341,6 @@ def test_any_number_of_threads_gives_the_same_bits(restored, count):
 
 
 @pytest.mark.parametrize("most", [1, 3])
-def test_any_error_of_shared_work_is_raised(restored, most):
-    octopus.set_num_threads(3)
-    with pytest.raises(IndexError, match="pop from"):
-        threads.share([list().pop] * 5, most)
-
-
-@pytest.mark.parametrize("most", [1, 3])
 def test_pieces_of_work_are_shared_and_each_is_done_once(restored, most):
     octopus.set_num_threads(3)
     done, seen = [], set()
@@ -376,12 +369,6 @@ def test_an_error_of_shared_work_comes_to_the_caller_and_helpers_go_on(restored)
     assert done.count(2) == 100
 
 
-@pytest.mark.parametrize("wrong", [0, -1, 1025, 1.5, "2", True, None])
-def test_numbers_of_threads_that_cannot_be_are_refused(wrong):
-    with pytest.raises(InputError, match="number of threads must be an integer from 1 to 1024, found"):
-        octopus.set_num_threads(wrong)
-
-
 @pytest.mark.parametrize(
     ("settings", "count"),
     [
@@ -404,28 +391,6 @@ def test_a_setting_that_cannot_be_read_is_told(monkeypatch, caplog):
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     assert threads.default_threads() == 2
     assert "OCTOPUS_NUM_THREADS='many' is not a number" in caplog.text
-
-
-class SlowHelper:
-    """A kernel whose helpers stay inside until they are let go."""
-
-    def __init__(self):
-        self.entered, self.leave, self.owner = threading.Event(), threading.Event(), threading.get_ident()
-
-    def __call__(self, arguments):
-        if threading.get_ident() != self.owner:
-            self.entered.set()
-            assert self.leave.wait(30)
-        else:
-            assert self.entered.wait(30)
-
-
-def test_a_call_returns_only_when_its_helpers_have_left_its_memory():
-    kernel, pool = SlowHelper(), threads._Pool()
-    timer = threading.Timer(0.2, kernel.leave.set)
-    timer.start()
-    pool.run(kernel, 0, 2)
-    assert kernel.leave.is_set()
 
 
 class InterruptedOnce:
@@ -469,16 +434,6 @@ def test_ctrl_c_leaves_no_helper_in_memory_that_is_given_back(monkeypatch, where
     before = list(calls)
     jobs[0].join()  # a helper that wakes up now
     assert calls == before
-
-
-def test_where_the_system_has_no_more_threads_fewer_work(monkeypatch):
-    def refused(thread):
-        raise RuntimeError("can't start new thread")
-
-    expected = crops()
-    monkeypatch.setattr(threads, "_pool", threads._Pool(4))
-    monkeypatch.setattr(threading.Thread, "start", refused)
-    assert np.array_equal(crops(), expected)
 
 
 def test_a_container_has_the_cores_of_its_quota(monkeypatch, tmp_path):

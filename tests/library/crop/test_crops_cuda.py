@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from cases.crops import LAYOUTS, SETS, boxes_of, maps_of, name_of, random_frame
+from cases.crops import LAYOUTS, boxes_of, maps_of, random_frame
 from exported import Exported
 from gpu import (
     host,
@@ -21,13 +21,9 @@ from gpu import (
 )
 
 from octopus import NV12, P010, CropPlan, FrameStream, InputError, crop_resize, map_back, rotated_boxes
-from octopus.arrays.views import view
 from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import current
-from octopus.crop.cuda import MAP_BYTES, UPLOAD_BYTES, CudaEngine
-from octopus.crop.options import CropOptions
-from octopus.crop.spec import make_spec
-from octopus_study.reference import crops as reference
+from octopus.crop.cuda import MAP_BYTES, UPLOAD_BYTES
 
 pytestmark = pytest.mark.gpu
 
@@ -391,28 +387,6 @@ def test_another_thread_may_crop_too():
     assert np.array_equal(found, expected)
 
 
-@pytest.mark.parametrize("options", SETS, ids=name_of)
-def test_a_part_of_a_batch_is_a_launch_with_later_addresses(options):
-    """The engine takes any slice of a batch, so that boxes from the host can travel in pieces."""
-    frames, boxes, index = memory.upload(FRAMES), memory.upload(BOXES), memory.upload(INDEX)
-    pixels = view(frames, "frame")
-    spec = make_spec(pixels, CropOptions((24, 36), **options))
-    stream = current().default_stream
-    engine = CudaEngine(spec, len(BOXES), pixels, "float32", "int64", stream)
-    out = memory.DeviceArray(spec.shape(len(BOXES)), np.float32)
-    transform, item = memory.DeviceArray((len(BOXES), 4), np.float32), spec.nbytes(1)
-    for first, count in ((0, 3), (3, 1), (4, 3)):
-        engine.launch(
-            pixels, boxes.pointer + 16 * first, "float32", count, out.pointer + item * first, stream,
-            frame_index=index.pointer + 8 * first, index_dtype="int64", transform=transform.pointer + 16 * first,
-        )  # fmt: skip
-    synchronize()
-    expected = crop_resize(frames, boxes, (24, 36), frame_index=index, **options)
-    assert np.array_equal(host(out), host(crops_of(expected)))
-    if options["letterbox"]:
-        assert np.array_equal(host(transform), host(expected[1]))
-
-
 def test_channels_of_one_plan_do_not_become_those_of_another():
     frame = memory.upload(random_frame(channels=5))
     plans = [CropPlan(frame, 9, (8, 8), mean=mean) for mean in (np.arange(5), 9.0)]
@@ -456,30 +430,6 @@ def test_what_lies_on_the_wrong_side_is_named():
     ):
         with pytest.raises(InputError, match=words):
             call()
-
-
-def test_antialiasing_and_reading_beyond_equal_torchvision():
-    torch, torchvision = pytest.importorskip("torch"), pytest.importorskip("torchvision")
-    frame, whole = on_gpu(FRAME), on_gpu(BOXES)
-    planes = frame.permute(2, 0, 1).float()
-    rois = torch.cat([torch.zeros_like(whole[:, :1]), whole], dim=1)
-    right = torchvision.ops.roi_align(planes[None], rois, (40, 56), sampling_ratio=1, aligned=True)
-    assert (crop_resize(frame, whole, (40, 56), edge="image") - right).abs().max() < 0.05
-    boxes = BOXES.round().astype(int)
-    found = crop_resize(frame, boxes, (13, 17), antialias=True)
-    for item, (x1, y1, x2, y2) in zip(found, boxes, strict=True):
-        crop = planes[None, :, y1:y2, x1:x2]
-        right = torch.nn.functional.interpolate(crop, (13, 17), mode="bilinear", antialias=True)[0]
-        assert (item - right).abs().max() < 0.01
-
-
-def test_a_frame_of_one_pixel_goes_on_for_ever_too():
-    for mode, antialias in product(("constant", "edge", "reflect"), (False, True)):
-        options = {"outside": "pad", "pad_mode": mode, "antialias": antialias, "edge": "image"}
-        boxes = boxes_of(200, 300, "pad")
-        found = crop_resize(memory.upload(FRAME[:1, :1].copy()), boxes, (17, 9), **options)
-        right = reference.crop_resize(FRAME[:1, :1], boxes, (17, 9), np.zeros(3), np.ones(3), **options)
-        assert np.abs(host(found) - right).max() < CLOSE
 
 
 SANITIZED = """

@@ -7,8 +7,6 @@ import inspect
 import os
 import pickle
 import re
-import subprocess
-import sys
 import threading
 import warnings
 from functools import partial
@@ -153,16 +151,6 @@ def test_boxes_and_index_that_another_thread_changes_are_as_they_were_checked(st
             boxes[...], index[...] = BOXES, (1, 0)
             found.append(crop_resize(frame, boxes, 200, device="cpu", **more))
         assert np.array_equal(*found) and boxes[0, 0] > 1e7
-
-
-def test_a_call_alike_works_on_as_many_threads_as_are_wanted_now(started):
-    plan = CropPlan(FRAME, 2, 200, device="cpu")
-    for number in (2, 1, 2):
-        octopus.set_num_threads(number)
-        for run in (partial(crop_resize, size=200, device="cpu"), plan.run) * 2:
-            started.threads.clear()
-            run(FRAME, BOXES)
-            assert (2 in started.threads) == (number == 2)
 
 
 @pytest.mark.parametrize("make", [CropPlan, FrameStream])
@@ -316,12 +304,6 @@ def test_arrays_of_options_may_change_between_calls(name):
         found = crop_resize(FRAME, BOXES, 8, device="cpu", **{name: values})
         right = CropPlan(FRAME, 2, 8, device="cpu", **{name: values.copy()}).run(FRAME, BOXES)
         assert np.array_equal(found, right)
-
-
-def test_public_names_are_listed():
-    code = "import octopus; print(sorted(set(octopus.__all__) - set(dir(octopus))))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
-    assert octopus.crop_resize is octopus.crop_resize
 
 
 def test_a_plan_shows_what_is_documented():

@@ -154,24 +154,6 @@ def test_a_call_within_a_call_keeps_boxes_of_its_own(gpu, count):
     assert found == [boxes.astype(np.float32).tobytes() for boxes in (outer, inner, outer)]
 
 
-def test_threads_do_not_mix_what_they_launch(gpu):
-    frame, boxes, right = upload(FRAME), [BOXES + number for number in range(4)], {}
-
-    def work(given):
-        right[threading.get_ident()] = given.astype(np.float32).tobytes()
-        begin.wait()
-        for _ in range(100):
-            crop_resize(frame, given, (24, 36))
-
-    begin, threads = threading.Barrier(4), [threading.Thread(target=work, args=(given,)) for given in boxes]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(right) == 4 and len(gpu.launches) == 400
-    assert all(made.content[:32] == right[made.thread] for made in gpu.launches)
-
-
 def test_boxes_are_never_copied_to_memory_that_was_given_back(gpu):
     """What holds that memory is forgotten before the last of the calls that use it."""
     frames = [upload(np.zeros((40 + number, 60, 3), np.uint8)) for number in range(MOST + 9)]

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import random
 import weakref
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pytest
 
-import octopus
 from octopus import InputError, RaggedBatch, images
 from octopus.arrays import checks
-from octopus.backends.cpu import compile, threads
 from octopus.images import ImagePlan, sources, work
 
 SIDES = [(9, 7), (5, 12), (20, 3)]
@@ -258,39 +254,6 @@ def test_each_call_writes_memory_of_its_own_or_what_it_is_given(looked_at):
     for one, expected in zip(given, (first, second), strict=True):
         looked_at.clear()
         assert images.resize(one, 5, out=out) is out and np.array_equal(out, expected) and looked_at
-
-
-def test_calls_use_as_many_threads_as_are_set_by_then(looked_at, monkeypatch):
-    given = [np.ones((400, 400, 3), np.float32)]
-    for count, long in ((1, 1), (1, 0), (2, 1), (2, 0), (1, 1)):
-        monkeypatch.setattr(threads._pool, "count", count)
-        looked_at.clear()
-        assert (images.resize(given, 300) == 1).all() and len(looked_at) == long
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_call_whose_kernel_is_refused_memory_says_so(count, monkeypatch):
-    def refused(_, __, words):
-        ctypes.c_int64.from_address(words + 8).value = -1
-
-    kernel = partial(compile._PROTOTYPE(refused), 0, 0)
-    monkeypatch.setattr(images.cpu, "load", lambda *kind: kernel)
-    monkeypatch.setattr(threads._pool, "count", count)
-    monkeypatch.setattr(work._thread, "memo", {}, raising=False)
-    for _ in range(2):
-        with pytest.raises(octopus.OutOfMemoryError, match=f"while {count} threads"):
-            images.resize([np.ones((400, 400, 3), np.float32)], 300)
-
-
-def test_no_more_calls_are_kept_than_there_is_room_for(monkeypatch):
-    monkeypatch.setattr(work._thread, "memo", {}, raising=False)
-    for module in (work, images.plan):
-        monkeypatch.setattr(module, "MAX_CALLS", 4)
-    plan = ImagePlan("resize_each", pixels(), 3, result_pixels=200)
-    for sides in (*range(1, 9), 1, 8):
-        sizes = [(sides, 3)] * 3
-        assert same(images.resize_each(pixels(), sizes), plan.run(pixels(), sizes))
-        assert max(len(work._thread.memo), len(plan._memo)) <= 4
 
 
 @dataclass

@@ -31,47 +31,6 @@ def how(spec):
     return {"filter": spec.filter, "antialias": spec.antialias, "rounding": spec.rounding, **normal(spec)}
 
 
-def lay(image, form):
-    """The same pixels (H, W, C) in memory of another form."""
-    height, width, channels = image.shape
-    if form == "planes":
-        return np.ascontiguousarray(image.transpose(2, 0, 1)).transpose(1, 2, 0)
-    if form == "reversed":
-        return np.ascontiguousarray(image[..., ::-1])[..., ::-1]
-    if form == "part":
-        memory = np.full((height + 3, width + 5, 4), 9, image.dtype)
-        memory[1 : 1 + height, 2 : 2 + width, :channels] = image
-        return memory[1 : 1 + height, 2 : 2 + width, :channels]
-    if form == "mirrored":
-        return np.ascontiguousarray(image[::-1, ::-1])[::-1, ::-1]
-    if form == "sparse":
-        memory = np.full((height, 7 * width, channels), 9, image.dtype)
-        memory[:, ::7] = image
-        return memory[:, ::7]
-    if form == "sparse planes":
-        memory = np.full((channels, height, 2 * width), 9, image.dtype)
-        memory[:, :, ::2] = image.transpose(2, 0, 1)
-        return memory[:, :, ::2].transpose(1, 2, 0)
-    return np.ascontiguousarray(image)
-
-
-@pytest.mark.parametrize(
-    "form", ["packed", "planes", "reversed", "part", "mirrored", "sparse", "sparse planes"]
-)
-@pytest.mark.parametrize(
-    ("source", "channels"), [("uint8", 3), ("uint8", 4), ("uint8", 1), ("uint16", 3), ("float32", 3)]
-)
-def test_sources(source, channels, form):
-    pixels = [noise(RNG, *side, channels, source) for side in SIDES]
-    images = [lay(image, form) for image in pixels]
-    assert all(np.array_equal(image, pixel) for image, pixel in zip(images, pixels, strict=True))
-    spec = spec_of(
-        source, channels, filter="bicubic", mean=MEAN[:channels], std=STD[:channels], scale=TOPS[source]
-    )
-    expected = reference.each(pixels, SIZES, **how(spec))
-    assert np.abs(run(images, SIZES, spec) - expected).max() <= 2e-5
-
-
 def test_torchs_rounding_is_that_of_its_float_kernels_on_a_gpu(monkeypatch):
     monkeypatch.setattr("octopus.images.cuda.CudaEngine", lambda spec: spec)
     options = SimpleNamespace(spec=lambda dtype, channels: spec_of(dtype, channels, rounding="torch"))
@@ -90,45 +49,6 @@ def test_dtypes_bit_for_bit(dtype, rounding):
     exact = [image.astype(np.float32) * spec.gain + spec.bias for image in images]
     expected = reference.each(exact, SIZES, filter="nearest")
     assert np.array_equal(run(images, SIZES, spec), reference.cast(expected, dtype))
-
-
-@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
-@pytest.mark.parametrize("dtype", ["float32", "uint8"])
-@pytest.mark.parametrize("item", [(24, 40), (130, 20), (1, 1)])
-def test_batch_is_cut_and_padded(item, dtype, layout):
-    images = [noise(RNG, *side) for side in SIDES]
-    corners = [(5, 7), (-9, -20), (2, -3), (-200, 0), (40, 100)]
-    spec = spec_of(
-        kind="batch",
-        size=item,
-        layout=layout,
-        dtype=dtype,
-        pad_value=[114, 3, 250],
-        filter="bicubic",
-        rounding="pillow",
-    )
-    expected = reference.batch(images, SIZES, item, corners=corners, layout=layout, **how(spec))
-    assert np.array_equal(run(images, SIZES, spec, corners), expected)
-
-
-@pytest.mark.parametrize(
-    ("patch", "merge", "temporal"), [(14, 2, 2), (14, 1, 1), (7, 4, 3), (2, 7, 1), (28, 1, 2)]
-)
-@pytest.mark.parametrize("order", ["CTPP", "PPC"])
-@pytest.mark.parametrize(("dtype", "channels"), [("float32", 3), ("bfloat16", 3), ("uint8", 3), ("uint8", 1)])
-def test_rows(patch, merge, temporal, order, dtype, channels):
-    temporal = temporal if order == "CTPP" else 1
-    images = [noise(RNG, *side, channels) for side in SIDES]
-    spec = spec_of(
-        channels=channels, kind="rows", patch=patch, merge=merge, temporal=temporal, layout=order, dtype=dtype,
-        filter="bicubic", rounding="pillow",
-    )  # fmt: skip
-    grid = (patch, merge, temporal)
-    expected = reference.rows(images, SIZES, *grid, order=order, **how(spec))
-    assert np.array_equal(run(images, SIZES, spec), reference.cast(expected, dtype))
-    most = max(height * width for height, width in SIZES) // patch**2 + 3
-    padded = reference.rows(images, SIZES, *grid, order=order, max_rows=most, **how(spec))
-    assert np.array_equal(run(images, SIZES, spec, max_rows=most), reference.cast(padded, dtype))
 
 
 @pytest.mark.parametrize("kind", ["each", "batch", "rows"])

@@ -8,16 +8,9 @@ from gpu import host, overwrite_freed_memory, refuse_allocation, slow_stream, sy
 
 from octopus import InputError, RaggedBatch, images
 from octopus.arrays import staging
-from octopus.arrays.views import view
 from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import current
 from octopus.images import ImagePlan
-from octopus.images.cuda import CudaEngine, SimpleKernel
-from octopus.images.options import options_of
-from octopus.images.sources import sources_of
-from octopus.images.work import write
-from octopus.kernels.images import IMAGE
-from octopus_study.reference import images as reference
 
 pytestmark = pytest.mark.gpu
 
@@ -51,42 +44,6 @@ def assert_same(found, expected, atol):
     found, expected = host_of(found), host_of(expected)
     assert found.dtype == expected.dtype and found.shape == expected.shape
     np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), atol=atol, rtol=1e-3)
-
-
-# Levels by which a sum may be off before it is rounded. On tensor cores an intermediate pixel is off by 1/256 at most
-# and a bicubic's weights add up to 1.25 without their signs; their own 22 bits add less than 0.001.
-REACH = 1.25 / 256 + 0.001
-
-
-def exact_levels(kind):
-    """What becomes of `pixels()`, in float64 and unrounded."""
-    if kind == "rows":
-        return reference.rows(pixels(), SIZES, 14, 2, 2, filter="bicubic")
-    return reference.batch(pixels(), [(40, 37)] * len(SIDES), (40, 37), filter="bicubic")
-
-
-def assert_next_to(levels, exact, rounded):
-    """Levels are what exact values within `REACH` come to: of noise, one in a hundred lies that near to a half."""
-    error = np.abs(levels - (exact.clip(0, 255) if rounded else exact))
-    assert not rounded or np.array_equal(levels, np.rint(levels))
-    assert error.max() <= REACH + (0.5 if rounded else 0)
-
-
-@pytest.mark.parametrize("kind", ["batch", "rows"])
-def test_all_kernels_agree(kind):
-    """The one that is chosen and the simple one, which is the reference on the GPU, in levels of the images."""
-    options = {"size": (40, 37)} if kind == "batch" else {"patch": 14}
-    chosen = options_of("resize" if kind == "batch" else "patch_rows", options | {"filter": "bicubic"})
-    spec = chosen.spec("uint8", 3)
-    found = sources_of(uploaded(pixels()))
-    items = chosen.items(spec, found.sides, SIZES if kind == "rows" else None)
-    table = np.zeros(len(SIDES), IMAGE)
-    write(table, found, items)
-    for engine in (CudaEngine(spec), CudaEngine(spec, (SimpleKernel(spec),))):
-        out = memory.DeviceArray(items.shape, np.float32)
-        engine.run(table, view(out, "out"), current().default_stream)
-        synchronize()
-        assert_next_to(host(out), exact_levels(kind), spec.rounding == "uint8")
 
 
 def test_images_on_the_host_are_staged_and_may_change_after_the_call():

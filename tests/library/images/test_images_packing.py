@@ -98,18 +98,6 @@ def test_pixels_of_four_bytes_become_three_whatever_their_number():
         )
 
 
-def test_views_of_a_frame_are_copied_by_as_many_threads_as_their_bytes_need(monkeypatch):
-    """Not as those between their first and their last one would."""
-    frame, asked = np.zeros((1024, 2048, 3), np.uint8), []
-    crops = [frame[8 * i : 8 * i + 16, :16] for i in range(64)]
-    monkeypatch.setattr(packing, "share", lambda work, most: asked.append(most) or [do() for do in work])
-    monkeypatch.setattr(packing, "THREAD_BYTES", 1 << 14)
-    found = sources.sources_of(crops)
-    packed = packing.Packing(found, as_they_lie=True)
-    packed.copy(found, np.zeros(packed.nbytes, np.uint8))
-    assert asked == [1 + 64 * 16 * 16 * 3 // (1 << 14)]
-
-
 def test_an_error_of_who_is_told_is_raised_and_the_threads_go_on(monkeypatch):
     monkeypatch.setattr(packing, "PIECE_BYTES", 7)
     monkeypatch.setattr(packing, "THREAD_BYTES", 7)

@@ -49,19 +49,6 @@ def test_pillow_bit_for_bit(filter):
     assert not wrong
 
 
-@pytest.mark.parametrize("channels", [1, 4])
-@pytest.mark.parametrize("filter", FILTERS)
-def test_pillow_of_other_channels(filter, channels):
-    rng = np.random.default_rng(channels)
-    for before, after in SIDES:
-        image = noise(rng, *before, channels)
-        spec = spec_of(channels=channels, filter=filter, rounding="pillow", dtype="uint8", layout="NHWC")
-        assert np.array_equal(run([image], [after], spec), pillow(image, after, filter).ravel()), (
-            before,
-            after,
-        )
-
-
 @pytest.mark.parametrize("filter", FILTERS)
 def test_reference_is_pillow(filter):
     rng = np.random.default_rng(5)

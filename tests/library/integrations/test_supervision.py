@@ -103,17 +103,6 @@ def test_errors():
         sliced(batched(masks, 100, dtype="int8"), picture(), slice_wh=100)
 
 
-def test_transforms_are_read_behind_the_work(monkeypatch):
-    class Transform:
-        def copy_to_host(self, stream):
-            assert stream == "a stream"
-            return np.array([[1, 1, 0, 0]], np.float32)
-
-    monkeypatch.setattr(stand_ins.images, "resize", lambda given, size, **options: (given, Transform()))
-    empty = sv.Detections.empty()
-    assert batched(lambda batch: [empty], 64, stream="a stream")([picture()]) == [empty]
-
-
 def test_detections_are_boxes():
     """Of whole numbers they are supervision's own crops; others it rounds first."""
     generator = np.random.default_rng(2)

@@ -13,7 +13,6 @@ import pickle
 import re
 import subprocess
 import sys
-import threading
 import warnings
 
 import numpy as np
@@ -275,22 +274,6 @@ def test_grey_images(backend):
     assert made["pixel_values"].shape == (2 * len(grey), 3, 224, 224)
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-def test_three_means_for_one_channel(dtype):
-    """Transformers 5.17 makes three channels of it, later ones of floats alone."""
-    grey, processor = [one[None, ..., 0].astype(dtype) for one in pictures()], make("ViTImageProcessor")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FallbackWarning)
-        try:
-            expected = processor(grey)
-        except RuntimeError as error:
-            with pytest.raises(RuntimeError, match=re.escape(str(error))):
-                accelerate(processor)(grey)
-        else:
-            check(expected, accelerate(processor)(grey))
-    assert common._warned
-
-
 @pytest.mark.parametrize("given", [
     pytest.param(pictures()[0], id="one"), pytest.param([pictures()[:2], pictures()[2:3]], id="nested"),
     pytest.param(np.stack([pictures()[1], pictures()[6]]), id="a batch"),
@@ -355,44 +338,6 @@ def test_all_modes_and_orientations_of_pillow(kind, convert):
                 check(*results, level_of(processor, options))
 
 
-def direct_forms():
-    given = pictures()
-    pillow = [Image.fromarray(one) for one in given]
-    tensors = [torch.from_numpy(one).permute(2, 0, 1) for one in given]
-    read_only = [one.copy() for one in given]
-    for one in read_only:
-        one.flags.writeable = False
-    odd_modes = [
-        image.convert(mode)
-        for image, mode in zip(pillow, ("RGBA", "P", "L", "CMYK", "1", "LA", "RGB"), strict=True)
-    ]
-    return {
-        "pillow": pillow, "numpy": given, "views": tensors, "tensors": [one.contiguous() for one in tensors],
-        "channels first": [one.transpose(2, 0, 1) for one in given], "flipped": [one[::-1, ::-1] for one in given],
-        "read-only": read_only, "mixed": [pillow[0], given[1], tensors[2], *pillow[3:]],
-        "nested": [pillow[:2], pillow[2:5]], "one": pillow[0], "a tuple": tuple(given), "all modes": odd_modes,
-        "a batch": np.stack([given[1], given[6]]), "a batch of tensors": torch.stack([tensors[1], tensors[6]]),
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("form", direct_forms())
-@pytest.mark.parametrize("kind", ["Qwen2-VL", "CLIP", "SigLIP2"])
-def test_what_is_plain_is_left_to_nobody(kind, form, backend, monkeypatch):
-    """Neither checked nor converted by the original."""
-    processor = make(named(PROCESSORS[kind][0], backend), do_convert_rgb=True)
-    given = direct_forms()[form]
-    plain = (
-        [np.ascontiguousarray(one) for one in given] if form == "flipped" else given
-    )  # which torch doesn't take
-    expected, made = processor(plain, return_tensors="pt"), accelerate(processor)
-    owner = getattr(
-        transformers.image_processing_backends, "PilBackend" if backend == "pil" else "TorchvisionBackend"
-    )
-    monkeypatch.setattr(owner, "process_image", None)  # would be called if anything was left to it
-    found = made(given, return_tensors="pt")
-    check(expected, found, level_of(processor, {}), LEVELS[backend], SHARE[backend])
-
-
 def test_what_a_call_was_asked_for_is_looked_up_as_long_as_it_is_the_same(monkeypatch):
     """Also of a processor whose attributes are changed, or their values are."""
     processor = make("SiglipImageProcessor")
@@ -419,26 +364,6 @@ def test_what_a_call_was_asked_for_is_looked_up_as_long_as_it_is_the_same(monkey
     assert processor.size["height"] == 224
 
 
-def test_methods_of_one_object_are_its_own():
-    processor = make("ViTImageProcessor")
-    processor.process_image = lambda image, *args, **kwargs: torch.zeros(3, 8, 8, dtype=torch.uint8)
-    compare(processor, pictures(), return_tensors="pt")
-
-
-def test_any_attribute_may_be_added_or_changed():
-    for name in ("CLIPImageProcessor", "CLIPImageProcessorPil"):
-        made, given = accelerate(make(name)), pictures()
-        expected = make(name)(given, return_tensors="pt")["pixel_values"]
-        for extra in (torch.zeros(3), np.zeros(3), threading.Lock()):
-            made.extra = extra
-            assert torch.allclose(made(given, return_tensors="pt")["pixel_values"], expected, atol=1e-5)
-    made = accelerate(make("SiglipImageProcessor"))
-    made(pictures())
-    before, made.size = made.size, copy.copy(made.size)
-    before.height = 64
-    assert made(pictures(), return_tensors="pt")["pixel_values"].shape[-2:] == (224, 224)
-
-
 def test_what_replaces_a_method_of_one_object_is_called():
     processor = make("ViTImageProcessor")
     processor.resize = lambda image, *args, **kwargs: image.new_zeros(*image.shape[:-2], 224, 224)
@@ -458,13 +383,6 @@ def test_a_file_that_cannot_be_decoded_has_no_answer():
         for processor in (make(name), accelerate(make(name))):
             with pytest.raises(OSError, match="broken data stream"):
                 processor(Image.open(io.BytesIO(content)))
-
-
-def test_options_that_are_wrong_are_the_originals_errors_each_time():
-    made = accelerate(make("SiglipImageProcessor"))
-    for _ in range(2):
-        with pytest.raises(Exception, match="do_resize"):
-            made(pictures(), do_resize="yes")
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, "float16", np.float16])
@@ -579,13 +497,6 @@ def test_without_a_gpu_or_its_memory_the_original_works(monkeypatch, error):
     check(processor(pictures()), found)
 
 
-def test_one_reason_is_said_once_whatever_the_sizes():
-    with pytest.warns(FallbackWarning) as warned:
-        for side in (3, 40, 500):
-            common.warn_once("Some", f"image 3 of shape {side}x{side} is too large")
-    assert len(warned) == 1 and len(common._warned) == 1
-
-
 def test_a_class_that_is_not_known_stays_as_it_is():
     for processor in (Doubled(), transformers.DetrImageProcessor()):
         with pytest.warns(FallbackWarning, match=f"{type(processor).__name__} works without octopus"):
@@ -649,18 +560,6 @@ def test_code_that_a_newer_version_changed_answers_itself(monkeypatch, changed, 
     monkeypatch.setattr(sys.modules["transformers"], "__version__", "6.1.0")
     with pytest.warns(FallbackWarning, match=f"has changed {changed}"):
         assert accelerate(processor) is processor
-
-
-def test_how_a_newer_version_prepares_images_is_left_to_it(monkeypatch):
-    changed = "transformers.image_transforms.convert_to_rgb"
-    digests = {name: [] if name == changed else known for name, known in common._digests().items()}
-    monkeypatch.setattr(common, "_digests", lambda: digests)
-    monkeypatch.setattr(common, "_newer", {"transformers"})
-    monkeypatch.setattr(sys.modules["transformers"], "__version__", "6.1.0")
-    stand_ins._class_of.cache_clear()
-    assert not type(accelerate(make("ViTImageProcessor")))._forwards
-    compare(make("ViTImageProcessor"), pictures())
-    stand_ins._class_of.cache_clear()
 
 
 def test_an_older_version_is_refused(monkeypatch):
@@ -727,21 +626,6 @@ def test_a_processor_that_has_one():
     )  # the video processor's own
 
 
-@pytest.mark.parametrize(("kind", "operation"), [("Qwen2-VL", "patch_rows"), ("SigLIP", "resize")])
-def test_one_call_does_all_of_it(monkeypatch, kind, operation):
-    asked, real = [], stand_ins.run
-
-    def counted(operation, options, images, *others):
-        asked.append((operation, images))
-        return real(operation, options, images, *others)
-
-    monkeypatch.setattr(stand_ins, "run", counted)
-    for name in ("resize", "normalize"):
-        monkeypatch.setattr(functional, name, None)
-    accelerate(make(PROCESSORS[kind][0]))(pictures(), return_tensors="pt")
-    assert [(name, len(images)) for name, images in asked] == [(operation, len(SIDES))]
-
-
 def test_the_page_of_the_docs(root):
     """Its examples run one after the other, and it names the versions."""
     text = (root / "docs/integrations/transformers.md").read_text()
@@ -775,10 +659,3 @@ def test_on_a_gpu(kind):
     compare(processor, here, "float", device="cuda", return_tensors=form)
     compare(processor, here[:1], "float", device="cuda", return_tensors=form)
     compare(processor, pictures(), "float", device="cuda", return_tensors=form)
-
-
-@pytest.mark.parametrize(("asked", "pil", "device"), [
-    (None, False, "auto"), (1, False, "cuda:1"), (1, True, "auto"), ("cuda", False, "cuda"),
-])  # fmt: skip
-def test_the_number_of_a_gpu_is_a_device(asked, pil, device):
-    assert stand_ins.Call(None, [], {"device": asked}, pil)._device == device

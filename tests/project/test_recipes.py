@@ -173,7 +173,8 @@ def test_a_study_has_a_row_a_claim_and_a_figure(study: Path) -> None:
     claims = (study / "build/claims.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in claims[1:]] == ["toy-faster"]
     assert any(
-        line.startswith("| Adding up") for line in (study / "build/tables/claims.md").read_text().splitlines()
+        line.startswith("| Adding up")
+        for line in (study / "build/tables/claims_published.md").read_text().splitlines()
     )
     assert (study / "figures/toy.pdf").read_bytes().startswith(b"%PDF")
 

@@ -52,7 +52,7 @@ def test_instruments_are_right(name: str) -> None:
     ("name", "file", "old", "new"),
     [
         ("numbers", "numbers.csv", ",ms,", ",us,"),
-        ("tables", "tables/claims.md", "reproduced", "refuted"),
+        ("tables", "tables/claims_published.md", "reproduced", "refuted"),
         ("verdicts", "claims.csv", "reproduced", "refuted"),
         ("numbers", "numbers.json", "\u00d7", "x"),
     ],

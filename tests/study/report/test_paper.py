@@ -27,7 +27,7 @@ def test_both_documents_are_typeset(
 
 def test_typst_resolves_aliases_and_refuses_unknown_ids(full: Path, tmp_path: Path) -> None:
     key = "gpu.stage_timing.visdrone.n1000.octopus.end_to_end.host"
-    for name in ("numbers.json", "claims.csv"):
+    for name in ("numbers.json", "claims.csv", "claims.json"):
         shutil.copy(full / name, tmp_path / name)
     shutil.copy(PAPER / "lib.typ", tmp_path / "lib.typ")
     typeset(f'#num("{key}") #ci("{key}") #assert(has-run("here"))', tmp_path)

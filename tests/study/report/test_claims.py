@@ -24,7 +24,6 @@ from octopus_study.report.claims.rules import OWN
 from octopus_study.report.claims.tally import GOALS, MAJOR, PUBLISHED_GROUPS, tally
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.published import published_numbers
-from octopus_study.report.samples import ONE_PROCESS, RESAMPLED
 
 CLAIM = {
     "id": "c", "claim": "…", "source": "P1", "study": "stage_timing", "kind": "magnitude", "needs": "any",
@@ -75,10 +74,10 @@ def verdict(claim: dict, numbers: Frame) -> str:
 
 
 def at(
-    low: float, high: float, unit: str = "ms", *, blocks: int = ENOUGH, note: str = "", key: Key = X
+    low: float, high: float, unit: str = "ms", *, blocks: int = ENOUGH, key: Key = X, **columns: object
 ) -> Number:
     """Return a number in the middle of its interval."""
-    return number(key, unit, (low + high) / 2, low, high, blocks)._replace(note=note)
+    return number(key, unit, (low + high) / 2, low, high, blocks)._replace(**columns)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +123,8 @@ def floor(value: float, key: Key = FLOOR) -> Number:
         (EXACT | {"operator": "below"}, [ONCE], NOT, ""),  # a strict limit excludes its end
         ({}, [ONCE], AMBIGUOUS, "measured once, without an interval"),
         ({"exact": "It is counted."}, [ONCE], REPRODUCED, ""),
-        ({}, [at(9.9, 10.1, note=ONE_PROCESS)], REPRODUCED, "of one process"),
-        ({}, [at(9.9, 10.1, note=FEW_PROCESSES)], AMBIGUOUS, FEW_PROCESSES),
+        ({}, [at(9.9, 10.1, processes=1, layer="host")], REPRODUCED, "of one process"),
+        ({}, [at(9.9, 10.1, processes=2)], AMBIGUOUS, FEW_PROCESSES),
         ({}, [at(9.9, 10.1, blocks=MIN_BLOCKS)], REPRODUCED, ""),
         ({}, [at(9.9, 10.1, blocks=MIN_BLOCKS - 1)], AMBIGUOUS, "19 blocks are too few, 20 are needed"),
         ({"windows": True}, [at(9.9, 10.1, blocks=5)], REPRODUCED, ""),
@@ -148,7 +147,7 @@ def floor(value: float, key: Key = FLOOR) -> Number:
         (SHARED, [at(0.685, 0.695, "fraction", key=SHARE), floor(0.006, BESIDE)], AMBIGUOUS, "ends"),
         # An interval that no seed made needs no margin for one.
         (FASTER, [NEAR], REPRODUCED, ""),
-        (FASTER, [NEAR._replace(note=f"{RESAMPLED} them")], AMBIGUOUS, "ends nearer to the limit than resampling"),
+        (FASTER, [NEAR._replace(resampled=True)], AMBIGUOUS, "ends nearer to the limit than resampling"),
         # A number that is there refutes where another is lacking.
         (PARTLY, [at(0.89, 0.91, "ratio")], NOT, ""),
         (PARTLY, [at(1.19, 1.21, "ratio")], NOWHERE, "not in the rows"),
@@ -188,7 +187,7 @@ def test_no_seed_of_the_resampling_turns_a_verdict() -> None:
         found.append(Interval(ratios.mean(), *np.quantile(drawn, (0.025, 0.975)), 200))
     intervals = [interval.scaled(1 / np.mean([one.low for one in found])) for interval in found]
     assert 20 < sum(interval.low > 1 for interval in intervals) < 180
-    frames = [frame(number(X, "ratio", *one)._replace(note=f"{RESAMPLED} them")) for one in intervals]
+    frames = [frame(number(X, "ratio", *one)._replace(resampled=True)) for one in intervals]
     for operator in ("above", "at_most"):
         assert {verdict(FASTER | {"operator": operator}, one) for one in frames} == {AMBIGUOUS}
 

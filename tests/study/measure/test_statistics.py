@@ -10,8 +10,8 @@ import pytest
 
 from octopus.errors import InputError
 from octopus_study.measure import compare, median_interval, noise_floor, ratio_interval, slope, statistics
-from octopus_study.measure.dependence import PROCESS_BLOCKS
-from octopus_study.measure.statistics import FEW_PROCESSES, caution, unpaired_ratio_interval
+from octopus_study.measure.dependence import PROCESS_BLOCKS, memory
+from octopus_study.measure.statistics import FEW_PROCESSES, unpaired_ratio_interval
 
 RNG = np.random.default_rng(7)
 LAUNCHES = np.array([1.0, 2, 4, 8, 16, 32, 64, 128, 256])
@@ -271,7 +271,7 @@ def test_processes_are_told_by_the_numbers_of_the_blocks():
     assert ratio.value == pytest.approx((2.0 * 2.2 * 2.4) ** (1 / 3), rel=0.01)
     assert ratio.low < 1.9 and ratio.high > 2.5 and ratio.count == 21
     assert median_interval(a.to_numpy(), blocks=a.index) == median_interval(a)
-    assert "3 processes" in caution(a) and "3 processes" in compare(a, b, 0.01).text
+    assert median_interval(a).processes == 3 and "3 processes" in compare(a, b, 0.01).text
     assert compare(a, b, 0.01).verdict == "slower" and compare(a, b * 2.1, 0.01).verdict == "ambiguous"
     assert noise_floor(several([1.0, 1.05, 0.95]), b) > 0.1
 
@@ -291,7 +291,7 @@ def test_two_processes_give_an_interval_but_no_verdict():
         found = compare(samples, samples / 2, 0.01)
         assert found.verdict == verdict and found.ratio == pytest.approx(2)
     assert FEW_PROCESSES in compare(two, two / 2, 0.01).text
-    assert FEW_PROCESSES in caution(two) and FEW_PROCESSES not in caution(three)
+    assert [median_interval(samples).processes for samples in (two, three)] == [2, 3]
 
 
 def test_false_verdicts_over_processes_are_rarer_than_the_interval_alone_allows():
@@ -343,15 +343,14 @@ def test_a_drift_widens_the_interval_of_a_growth():
     assert shuffled.high - shuffled.low < (found.high - found.low) / 2
 
 
-def test_a_note_says_that_neighbours_resemble_each_other():
-    x = drifting(60, 0.7, np.random.default_rng(3))
-    assert "neighbouring blocks resemble each other (correlation 0." in caution(x)
-    assert caution(np.random.default_rng(4).lognormal(size=60)) == ""
+def test_blocks_that_resemble_their_neighbours_tell_as_much_as_fewer():
+    assert memory(drifting(60, 0.7, np.random.default_rng(3))) > 2
+    assert memory(np.random.default_rng(4).lognormal(size=60)) == 1
 
 
 @pytest.mark.parametrize("samples", [[1.0] * 40, [1.0] * 39 + [50.0], [1.0, 2.0] * 20, [1.0, 1.1, 1.2]])
 def test_ties_a_spike_and_few_blocks_are_no_resemblance(samples):
-    assert caution(samples) == ""
+    assert memory(np.array(samples)) == 1
 
 
 def test_a_growth_and_a_slope_of_several_processes_have_intervals_over_processes():

@@ -54,14 +54,6 @@ def process_count(samples: object) -> int:
     return 1 if blocks is None or not blocks.size else int(np.unique(blocks // PROCESS_BLOCKS).size)
 
 
-def autocorrelation(samples: np.ndarray) -> float:
-    """Return the correlation of each sample's rank with the next one's where it is significant (5 %), else 0.
-
-    Ranks, since one block that something disturbed shall not decide. Equal samples have equal ranks.
-    """
-    return next(_correlations(samples), 0.0)
-
-
 def memory(samples: np.ndarray) -> float:
     """Return how many samples tell as much as one independent one would: 1 where neighbours are not alike.
 

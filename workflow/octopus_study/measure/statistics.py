@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from octopus.errors import InputError
-from octopus_study.measure.dependence import autocorrelation, blocks_of, by_process, memory, process_count
+from octopus_study.measure.dependence import blocks_of, by_process, memory, process_count
 from octopus_study.measure.student import t_quantile
 
 MIN_BLOCKS = 20
@@ -123,30 +123,6 @@ def _quantile(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise InputError(f"The confidence must lie between 0 and 1, found {confidence}.")
     return NormalDist().inv_cdf((1 + confidence) / 2)
-
-
-def caution(x: Sequence[float] | np.ndarray) -> str:
-    """Say what :func:`median_interval` heeded of `x`, for a number's note; empty where blocks stand for themselves."""
-    if said := processes_said(x, "mean of the medians"):
-        return said
-    lag = autocorrelation(finite_samples(x, "x"))
-    return (
-        f"neighbouring blocks resemble each other (correlation {lag:.2f}), interval widened for it"
-        if lag
-        else ""
-    )
-
-
-def processes_said(x: object, value: str = "mean") -> str:
-    """Say of how many processes samples are, for a number's note, and what its value is then; empty of one process."""
-    return of_processes(process_count(x), value)
-
-
-def of_processes(processes: int, value: str = "mean") -> str:
-    """Say it of a number of processes."""
-    few = f"; {FEW_PROCESSES}" if processes < MIN_PROCESSES else ""
-    said = f"{value} of {processes} processes, interval over processes by Student's t{few}"
-    return said if processes > 1 else ""
 
 
 def ratio_interval(

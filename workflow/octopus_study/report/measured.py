@@ -7,9 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from octopus_study.measure.dependence import LAYERS
 from octopus_study.measure.statistics import (
-    FEW_PROCESSES,
     Comparison,
     compare,
     median_interval,
@@ -19,7 +17,7 @@ from octopus_study.measure.statistics import (
 from octopus_study.names import AGAIN, BOUND, PUBLISHED_PAIR, ROOF, SUBJECT
 from octopus_study.report.frame import Key, Number, Source, make_absent, make_number, make_text
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import ONE_PROCESS, Group, groups, heeded, noted, paired, pivot
+from octopus_study.report.samples import Group, groups, paired, pivot
 from octopus_study.report.selector import where
 from octopus_study.report.student import mean_interval
 from octopus_study.report.study import StudyReport
@@ -74,12 +72,10 @@ def _median(
         yield make_number(key, source, unit, math.nan, text=answer or "", answer=answer)
         return
     middle = (mean_interval if report.windows else median_interval)(values)
-    note = "" if report.windows else heeding("", group, values)
-    yield make_number(key, source, unit, *middle, note=note, answer=answer)
+    yield make_number(key, source, unit, *middle, answer=answer)
     if unit == "ms" and group.n > 0 and group.quantity in report.per_object:
         per_object = middle.scaled(1000 / group.n)
-        each = heeding("median / n", group, values)
-        yield make_number(key.derive("per_object"), source, "us", *per_object, note=each)
+        yield make_number(key.derive("per_object"), source, "us", *per_object, note="median / n")
 
 
 def _discarded(run: Run) -> Iterator[Number]:
@@ -157,22 +153,10 @@ def speedup(
     key, source = group.key(run, method), group.rows_of(run, f"{method} and {other}")
     # The inverse of a median of ratios is not the median of the inverses when the number of blocks is even.
     times = ratio_interval(both[other], both[method])
-    note = heeding("median of per-block ratios", group, both[other] / both[method])
-    yield make_number(key.speedup(other), source, "ratio", *times, note=note)
+    yield make_number(key.speedup(other), source, "ratio", *times, note="median of per-block ratios")
     if floor == floor:
         source = group.rows_of(run, " and ".join(dict.fromkeys((*pair, twice, f"{twice}{AGAIN}"))))
     yield make_text(key.derive("verdict", other), source, result.verdict, result.text)
-
-
-def heeding(note: str, group: Group, samples: pd.Series) -> str:
-    """Add to a note what the interval of samples, indexed by block, heeds, or that it can't hold another run."""
-    return heeded(note, samples, timed=group.layer in LAYERS and group.quantity != _DISCARDED)
-
-
-def inherited(note: str, *numbers: Number) -> str:
-    """Add to the note of what follows from numbers what their intervals do not hold."""
-    said = (why for why in (ONE_PROCESS, FEW_PROCESSES) if any(why in number.note for number in numbers))
-    return noted(note, *said)
 
 
 def ratio_of(table: pd.DataFrame, method: str, other: str) -> float:
@@ -189,11 +173,10 @@ def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bou
         return
     ratio = ratio_interval(both[method], both[bound])
     key, source = group.key(run, method), group.rows_of(run, f"{method} and {bound}")
-    note = heeding("median of per-block ratios", group, both[method] / both[bound])
-    times = make_number(key.derive("times", bound), source, "ratio", *ratio, note=note)
+    note = "median of per-block ratios"
+    yield make_number(key.derive("times", bound), source, "ratio", *ratio, note=note)
     share = ratio._replace(value=1 / ratio.value, low=1 / ratio.high, high=1 / ratio.low)
-    note = inherited(f"1 / times_{bound}", times)
-    yield from (times, make_number(key.derive("share", bound), source, "fraction", *share, note=note))
+    yield make_number(key.derive("share", bound), source, "fraction", *share, note=f"1 / times_{bound}")
 
 
 def share_of_roof(
@@ -206,7 +189,7 @@ def share_of_roof(
         return
     roof = both[list(bounds)].max(axis=1)
     key = group.key(run, method).derive("share", ROOF)
-    note = heeding("max(fill, copy) / time per block", group, roof / both[method])
+    note = "max(fill, copy) / time per block"
     source = group.rows_of(run, " and ".join((method, *bounds)))
     yield make_number(key, source, "fraction", *ratio_interval(roof, both[method]), note=note)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from octopus_study.measure.dependence import blocks_of, by_process, process_count
-from octopus_study.measure.statistics import Interval, caution, over_processes, processes_said
+from octopus_study.measure.dependence import blocks_of, by_process
+from octopus_study.measure.statistics import Interval, over_processes
 from octopus_study.report.frame import Key, Source
 from octopus_study.report.runs import Run, once
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RESAMPLES = 1000
-ONE_PROCESS = "of one process: the interval does not hold another run"
 ENOUGH_FOR_P99 = 100  # of fewer samples the 99th percentile is the greatest
-RESAMPLED = "the interval resamples"  # what the note of a number says whose interval another seed would move
 p99 = partial(np.quantile, q=0.99)
 
 
@@ -102,27 +100,6 @@ def blocks(rows: pd.DataFrame) -> pd.DataFrame:
 def by_block(rows: pd.DataFrame) -> pd.Series:
     """Return the measured values of rows in the order of their blocks, indexed by them, as intervals need it."""
     return rows.set_index("block")["value"].dropna().sort_index()
-
-
-def drawn(samples: pd.Series | pd.DataFrame) -> str:
-    """Say, for a note, what the interval of :func:`resampled` rests on."""
-    return processes_said(samples) or f"{RESAMPLED} them"
-
-
-def alone(samples: pd.Series) -> str:
-    """Say, for a note, that several samples of the host's clock are of one process; empty of others."""
-    return ONE_PROCESS if len(samples) > 1 and process_count(samples) == 1 else ""
-
-
-def heeded(note: str, samples: pd.Series, timed: bool = False) -> str:
-    """Add to a note what the median's interval of samples, indexed by block, heeds; of those `timed` on the host's
-    clock also that it can't hold another run."""
-    return noted(note, caution(samples), alone(samples) if timed else "")
-
-
-def noted(*parts: str) -> str:
-    """Return a note of its parts, without those that say nothing."""
-    return "; ".join(filter(None, parts))
 
 
 def resampled(samples: pd.Series | pd.DataFrame, statistic: Callable[..., np.ndarray]) -> Interval:

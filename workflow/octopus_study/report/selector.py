@@ -68,7 +68,9 @@ def parse(selector: str) -> list[tuple[Condition, ...]]:
 
 def values_of(selector: str, column: str) -> list[str]:
     """Return the values that a selector asks of a column, each once."""
-    conditions = [one for part in parse(selector) for one in part] if selects_rows(selector) else []
+    conditions = (
+        [one for part in parse(selector) for one in part] if selector and selects_rows(selector) else []
+    )
     return list(
         dict.fromkeys(v for one in conditions if one.column == column and one.wanted for v in one.values)
     )

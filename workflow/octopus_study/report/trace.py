@@ -87,6 +87,7 @@ def _of_number(number: Number, frame: Frame) -> Iterator[str]:
     if number.known:
         ends = f", {number.low:.7g} to {number.high:.7g}" if number.interval else ""
         yield from _field("value", f"{number.value!r}{ends} ({number.unit})")
+    yield from _field("interval", _basis(number) if number.interval else "")
     yield from _field("note", number.note)
     yield from _field("data set", number.dataset)
     yield from _field("derived by", f"{number.function}, {_place_of(number.function)}")
@@ -97,6 +98,21 @@ def _of_number(number: Number, frame: Frame) -> Iterator[str]:
     yield from recorded(number)
     for command in dict.fromkeys(_commands(number, frame)):
         yield from _field("made anew by", command)
+
+
+def _basis(number: Number) -> str:
+    """Say what an interval rests on."""
+    processes = number.processes or 1
+    how = (
+        f"over {processes} processes, by Student's t"
+        if processes > 1
+        else "resampled"
+        if number.resampled
+        else ""
+    )
+    one = "of one process: it does not hold another run" if number.of_one_process else ""
+    blocks = f"{number.blocks} blocks" if number.blocks else ""
+    return "; ".join(filter(None, (blocks, how, one)))
 
 
 def _field(name: str, text: str) -> Iterator[str]:

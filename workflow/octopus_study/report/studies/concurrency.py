@@ -14,10 +14,10 @@ from octopus_study.measure.statistics import MIN_BLOCKS, Interval, median_interv
 from octopus_study.names import AGAIN, CONCURRENCY_ARMS
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, Source, joined, make_absent, make_number, make_text
-from octopus_study.report.measured import floor_of, heeding
+from octopus_study.report.measured import floor_of
 from octopus_study.report.missing import first_reason, footer, measured_runs, no_run
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import RESAMPLED, RESAMPLES, Group, by_block, groups, paired, pivot
+from octopus_study.report.samples import RESAMPLES, Group, by_block, groups, paired, pivot
 from octopus_study.report.selector import ALL_ROWS, either, where
 from octopus_study.report.studies.concurrency_figure import (
     ALONE,
@@ -133,11 +133,10 @@ def shares(run: Run) -> Iterator[Number]:
             if columns in DIFFERENCES:
                 note = f"{first} - {second}, median over blocks"
                 less = both[first] - both[second]
-                yield _number(run, columns, source, "ms", median_interval(less), heeding(note, group, less))
+                yield _number(run, columns, source, "ms", median_interval(less), note)
                 continue
             note = f"median of per-block ratios, {first} / {second}"
             ratio = ratio_interval(both[first], both[second])
-            note = heeding(note, group, both[first] / both[second])
             yield _number(run, columns, source, "ratio", ratio, note)
             if columns == ("arms", "two-streams", "over_sequential"):
                 over, note = ratio.moved(-1), f"over_sequential - 1: {note}"
@@ -152,7 +151,7 @@ def overlaps(run: Run) -> Iterator[Number]:
             if len(whole) > 1:
                 alone = whole[list(ALONE)]
                 hidden = (alone.sum(axis=1) - whole[method]) / alone.min(axis=1)
-                note = heeding("(T1 + T2 - makespan) / min(T1, T2), median over blocks", group, hidden)
+                note = "(T1 + T2 - makespan) / min(T1, T2), median over blocks"
                 source = group.rows_of(run, " and ".join((method, *ALONE)))
                 columns = ("arms", method, "overlap")
                 yield _number(run, columns, source, "fraction", median_interval(hidden), note)
@@ -215,7 +214,7 @@ def memory(run: Run) -> Iterator[Number]:
     clients, alone = (contexts.get(name, np.empty(0)) for name in ("process-mps", "process"))
     if len(clients) > 1 and len(alone) > 1:
         selector = "layer=memory, quantity=process_context, method=process and process-mps"
-        note = f"server and two contexts with MPS / two contexts without; {RESAMPLED} processes"
+        note = "server and two contexts with MPS / two contexts without"
         ratio = _context_ratio(clients.to_numpy(), alone.to_numpy())
         source = run.from_rows("n/a", selector)
         yield _number(run, ("mps", "", "context_ratio"), source, "ratio", ratio, note)

@@ -21,7 +21,7 @@ from octopus_study.report.frame import (
 )
 from octopus_study.report.missing import first_reason, no_run
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import drawn, paired, pivot, ratio_of_sums, resampled
+from octopus_study.report.samples import paired, pivot, ratio_of_sums, resampled
 from octopus_study.report.selector import either, where
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
@@ -59,18 +59,18 @@ def totals(run: Run) -> Iterator[Number]:
             values = whole[method].dropna()
             count = round(len(values) / process_count(values))
             total = resampled(values, np.mean).scaled(count)
-            note = f"{count} frames one after the other; {drawn(values)}"
+            note = f"{count} frames one after the other"
             yield make_number(run.key("total", method=method), source, "ms", *total, note=note)
             if method in first:
                 both = whole[[method]].assign(preprocess=first[method]).dropna()
                 key, note = run.key("preprocess_share", method=method), "preprocess / end_to_end, all frames"
                 share = resampled(both, ratio_of_sums)
-                yield make_number(key, source, "fraction", *share, note=f"{note}; {drawn(both)}")
+                yield make_number(key, source, "fraction", *share, note=note)
         for other in (*OTHERS, f"{SUBJECT}{AGAIN}"):
             if {SUBJECT, other} <= set(whole.columns):
                 both = paired(whole, SUBJECT, other)
                 key = run.key("gain", quantity="total", derived="over", other=other)
-                note = f"all frames / all frames; {drawn(both)}"
+                note = "all frames / all frames"
                 yield make_number(key, source, "ratio", *resampled(both, ratio_of_sums), note=note)
 
 

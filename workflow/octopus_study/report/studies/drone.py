@@ -18,12 +18,8 @@ from octopus_study.report.runs import Run
 from octopus_study.report.samples import (
     ENOUGH_FOR_P99,
     RESAMPLES,
-    alone,
     by_block,
-    drawn,
     groups,
-    heeded,
-    noted,
     p99,
     pivot,
     resampled,
@@ -116,7 +112,7 @@ def frames(run: Run) -> Iterator[Number]:
 
 def _spread(values: pd.Series, budget: float | None) -> Iterator[tuple]:
     """Yield name, unit, value with its interval, and note."""
-    mean, note = resampled(values, np.mean), noted("over the frames", drawn(values), alone(values))
+    mean, note = resampled(values, np.mean), "over the frames"
     yield "mean", "ms", *mean, note
     if values.size >= ENOUGH_FOR_P99:
         yield "p99", "ms", *resampled(values, p99), note
@@ -141,7 +137,6 @@ def length(run: Run) -> Iterator[Number]:
         clips = [f"clip-{seconds}s" for seconds in (max(found), min(found))]
         chosen = where(workload=clips, quantity=FRAME_TIME, layer="host", method=SUBJECT)
         note = "mean frame of the longest clip / of the shortest, over the frames"
-        note = noted(note, drawn(long), alone(long))
         key, source = run.key("length", method=SUBJECT), run.from_rows(dataset, chosen)
         yield make_number(key, source, "ratio", *_ratio_of_means(long, short), note=note)
 
@@ -178,9 +173,8 @@ def second(run: Run) -> Iterator[Number]:
                 ),
                 ("over_ideal", "ratio", overlapped / longer, "overlapped / longer part"),
             ):
-                said = heeded(f"{note}, median over blocks", values)
-                key = run.key("overlap", quantity=name)
-                yield make_number(key, group.rows_of(run), unit, *median_interval(values), note=said)
+                key, note = run.key("overlap", quantity=name), f"{note}, median over blocks"
+                yield make_number(key, group.rows_of(run), unit, *median_interval(values), note=note)
 
 
 def clips(view: View, layer: str = "host") -> list[str]:

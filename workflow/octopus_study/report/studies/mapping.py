@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from octopus_study.measure.dependence import LAYERS
 from octopus_study.measure.statistics import median_interval
 from octopus_study.names import DISTRIBUTIONS, SUBJECT, human
 from octopus_study.report.charts.spec import Chart
@@ -16,7 +15,7 @@ from octopus_study.report.machines import kind
 from octopus_study.report.measured import floor_of, share_of_bound, speedup, spread
 from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run, once
-from octopus_study.report.samples import Group, by_block, groups, heeded, pivot
+from octopus_study.report.samples import Group, by_block, groups, pivot
 from octopus_study.report.studies import mapping_figure
 from octopus_study.report.studies.mapping_figure import PAIRS, STUDY, pair_of, timed
 from octopus_study.report.study import StudyReport
@@ -163,7 +162,7 @@ def tuner_numbers(run: Run) -> Iterator[Number]:
             layer = rows["layer"].iloc[0]
             source = run.from_rows("n/a", f"quantity={quantity}, layer={layer}")
             slowest = max(values, key=lambda case: float(case.median()))
-            note = heeded(f"greatest of {len(values)} medians", slowest, timed=layer in LAYERS)
+            note = f"greatest of {len(values)} medians"
             greatest = median_interval(slowest)
             greatest = greatest._replace(count=greatest.count if greatest.count > 1 else None)
             key = run.key(method="tuner", quantity=name)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from octopus_study.measure.dependence import process_count
 from octopus_study.measure.line import slope
-from octopus_study.measure.statistics import caution, median_interval, processes_said, unpaired_ratio_interval
+from octopus_study.measure.statistics import median_interval, unpaired_ratio_interval
 from octopus_study.names import METHODS, QUANTITIES, SAVING_STEPS, SHORT_METHODS, human
 from octopus_study.report.frame import (
     PUBLISHED,
@@ -16,10 +16,9 @@ from octopus_study.report.frame import (
     make_number,
     published,
 )
-from octopus_study.report.measured import heeding, inherited
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import RESAMPLED, alone, blocks, by_block, groups, noted
+from octopus_study.report.samples import blocks, by_block, groups
 from octopus_study.report.selector import where
 from octopus_study.report.studies.stage_timing_figures import CHARTS, JETSON, STUDY, N, stage_key
 from octopus_study.report.study import StudyReport
@@ -54,8 +53,7 @@ def launch_costs(run: Run) -> Iterator[Number]:
             fit = slope(rows["n"], rows["value"] * 1000, blocks=rows["block"])
             key = run.key("launch-overhead", method=str(method))
             source = run.from_rows("n/a", f"quantity=launch_series, method={method}")
-            heeds = processes_said(by_block(rows)) or f"{RESAMPLED} both"
-            note = f"line of Theil and Sen through the medians; {heeds}"
+            note = "line of Theil and Sen through the medians"
             count, processes = int(rows.groupby("n").size().min()), process_count(by_block(rows))
             rests = (count, processes, processes == 1)
             yield make_number(key.but(quantity="slope"), source, "us", *fit[:3], *rests, note=note)
@@ -71,7 +69,7 @@ def savings(run: Run) -> Iterator[Number]:
                 key = run.key(group.workload, group.n, "saving", quantity=name)
                 gained = table[slower] - table[faster]
                 saved = median_interval(gained)
-                note = heeding(f"{slower} - {faster}, median of per-block differences", group, gained)
+                note = f"{slower} - {faster}, median of per-block differences"
                 yield make_number(key, source, "ms", *saved, note=note)
                 if name == "launches":
                     each, key = saved.scaled(1000 / group.n), key.but(quantity="per_object")
@@ -89,9 +87,11 @@ def explained(frame: Frame) -> Iterator[Number]:
                 expected = (middle, low, high, launch.blocks)
                 yield make_number(saved.key.derive("expected"), source, "ms", *expected, note=note)
                 if saved.low > 0:
-                    share = (middle / saved.value, low / saved.high, high / saved.low, saved.blocks)
-                    note = inherited(f"{note} / saving", saved)
-                    yield make_number(saved.key.derive("explained"), source, "fraction", *share, note=note)
+                    share = (middle / saved.value, low / saved.high, high / saved.low)
+                    rests, note = (saved.blocks, saved.processes), f"{note} / saving"
+                    yield make_number(
+                        saved.key.derive("explained"), source, "fraction", *share, *rests, note=note
+                    )
 
 
 def _launch(view: View, saving: str) -> Number | None:
@@ -127,7 +127,7 @@ def bandwidths(run: Run) -> Iterator[Number]:
         values = by_block(part)
         source = run.from_rows("n/a", f"quantity=bandwidth, method={method}, n={int(part['n'].iloc[0])}")
         key, limit = run.key("bandwidth", method=str(method)), median_interval(values)
-        yield make_number(key, source, "GB/s", *limit, note=caution(values))
+        yield make_number(key, source, "GB/s", *limit)
 
 
 def growths(run: Run) -> Iterator[Number]:
@@ -145,8 +145,7 @@ def growths(run: Run) -> Iterator[Number]:
             name = f"speedup_over_{other}" if other else timed
             key = run.key("visdrone", method="growth", quantity=name, layer=f"n{few}", derived=f"n{many}")
             chosen = where(workload="visdrone", n=(few, many), quantity=timed, layer=layer)
-            said = processes_said(samples[many]) or (alone(samples[many]) if layer == "host" else "")
-            note = noted(f"median at n={many} / median at n={few}", said)
+            note = f"median at n={many} / median at n={few}"
             grown = unpaired_ratio_interval(samples[many], samples[few])
             yield make_number(key, run.from_rows(group.dataset, chosen), "ratio", *grown, note=note)
 

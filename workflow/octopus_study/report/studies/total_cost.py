@@ -16,7 +16,7 @@ from octopus_study.report.machines import kind
 from octopus_study.report.measured import floor_of, memory_gains, noise, speedup, spread
 from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import groups, noted, paired, pivot
+from octopus_study.report.samples import groups, paired, pivot
 from octopus_study.report.selector import either
 from octopus_study.report.studies import total_cost_figures
 from octopus_study.report.studies.total_cost_draws import PUBLISHED_TABLE, Costs, Draws, costs_of, gain
@@ -82,7 +82,7 @@ def _without_download(run: Run) -> Iterator[Number]:
                     costs.group._replace(quantity=NO_DOWNLOAD).key(run, PUBLISHED_OWNER).derive("gain", table)
                 )
                 drawn = costs.ratio(table, PUBLISHED_OWNER, 1)
-                note = f"time / time, medians of each stage; {drawn.note}"
+                note = "time / time, medians of each stage"
                 source = run.from_rows(costs.group.dataset, drawn.selector)
                 yield make_number(key, source, "ratio", *drawn.interval, note=note)
 
@@ -115,7 +115,7 @@ def _of_draws(run: Run, key: Key, drawn: list[Draws], function: Callable[..., np
     same = len({len(one.values) for one in drawn}) == 1
     values = function(*(one.values if same else one.values[:1] for one in drawn))
     found = Draws(values, min(one.blocks for one in drawn), drawn[0].processes)
-    note = noted("from the gains of the workloads", found.note)
+    note = "from the gains of the workloads"
     interval = found.interval._replace(count=found.blocks if found.blocks > 1 else None)
     return make_number(key, source, "ratio", *interval, note=note)
 
@@ -158,7 +158,7 @@ def reuse(run: Run, frame: Frame) -> Iterator[Number]:
                     number = frame[pattern.format(kernel=kernel)]
                     uses = number.value if number.known else number.low  # of "100+" the lower end
                     drawn = costs.ratio(PUBLISHED_TABLE, owner, uses)
-                    note = f"setup + upload + {uses:g} kernels, from medians; {drawn.note}"
+                    note = f"setup + upload + {uses:g} kernels, from medians"
                     place = {"method": PUBLISHED_TABLE, "derived": "over", "other": owner}
                     source = run.from_rows(costs.group.dataset, drawn.selector)
                     key = run.key(f"reuse.{name}.{kernel}", **place)
@@ -168,7 +168,7 @@ def reuse(run: Run, frame: Frame) -> Iterator[Number]:
 def _crossover(run: Run, costs: Costs) -> Number:
     """Return the uses from which on the table is the cheaper one: never in nearly all resamples, or undecided."""
     drawn, group = costs.crossover(PUBLISHED_TABLE, PUBLISHED_OWNER), costs.group
-    found, note = drawn.interval, f"setup + upload + uses * kernel, from medians; {drawn.note}"
+    found, note = drawn.interval, "setup + upload + uses * kernel, from medians"
     place = {"derived": "crossover", "other": PUBLISHED_OWNER}
     key, source = (
         run.key(group.workload, int(group.n), PUBLISHED_TABLE, **place),

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from octopus_study.measure.dependence import PROCESS_BLOCKS, blocks_of, by_process, process_count
-from octopus_study.measure.statistics import Interval, of_processes
+from octopus_study.measure.statistics import Interval
 from octopus_study.report.runs import Run, once
-from octopus_study.report.samples import RESAMPLED, RESAMPLES, Group, blocks, groups, paired
+from octopus_study.report.samples import RESAMPLES, Group, blocks, groups, paired
 from octopus_study.report.selector import either, where
 from octopus_study.report.student import mean_interval
 
@@ -30,11 +30,6 @@ class Draws(NamedTuple):
     blocks: int
     processes: int = 1
     selector: str = ""
-
-    @property
-    def note(self) -> str:
-        """What the interval rests on; empty where there is none."""
-        return "" if self.blocks < 2 else of_processes(self.processes) or f"{RESAMPLED} blocks"
 
     @property
     def interval(self) -> Interval:

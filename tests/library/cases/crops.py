@@ -298,7 +298,7 @@ class Case(NamedTuple):
 
     def check(self, scene: str, runner: Any) -> None:
         """Make all calls by a runner, boxes from the host and on its device, and compare."""
-        for number, call in enumerate(self.calls(scene)):
+        for number, call in enumerate(self.calls(scene), len(self.name) // 2):
             for there in (number % 2, 1 - number % 2)[: 1 if scene == "small" else 2]:
                 call.check(runner.crops(call, bool(there)))
 

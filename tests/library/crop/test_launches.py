@@ -61,9 +61,10 @@ def test_under_a_filter_a_thread_makes_what_one_store_takes(launched, width, shi
 
 def test_words_are_read_where_rows_begin_at_words(launched):
     aligned = np.zeros((40, 61, 3), np.uint8)[:, :60]  # rows of 183 bytes
-    shifted, whole = np.zeros((40, 64, 3), np.uint8)[:, 1:61], np.zeros((40, 64, 3), np.uint8)[:, 4:]
-    names = [launched(frame, layout="NCHW").kernel.name for frame in (aligned, shifted, whole)]
-    assert ["words" in name for name in names] == [False, False, True]
+    wide = np.zeros((40, 66, 3), np.uint8)[:, :64]
+    frames = aligned, *(np.zeros((40, 64, 3), np.uint8)[:, first : first + 60] for first in (1, 2, 4)), wide
+    names = [launched(frame, layout="NCHW").kernel.name for frame in frames]
+    assert ["words" in name for name in names] == [False, False, False, True, False]
 
 
 def test_wide_stores_need_a_good_width_and_address(launched):

@@ -135,17 +135,10 @@ def series(
 def memory(case: Case, kind: str, tensorrt: bool) -> Iterator[Row]:
     """Yield the four lines of memory of every method."""
     output = case.n * OUTPUT_BYTES
-    extra = {
-        "octopus": 0,
-        "octopus-fp16": -output // 2,
-        "published": output // 4,
-        "tensorrt-padded": 4 * output,
-    }
     for method in GPU if kind == "gpu" else CPU:
-        payload = 1920 * 1080 * 3 + output + 16 * case.n
         lines = {
-            "payload": payload,
-            "device_delta": payload + extra.get(method, output // 8),
+            "payload": output,
+            "device_delta": output * (5 if "padded" in method else 2),
             "fixed": 500 << 20,
         }
         missing = method.startswith("tensorrt") and not tensorrt

@@ -1,14 +1,12 @@
-"""Images of any size: shares of the roof, and speed-ups over what gives the same answer."""
+"""Images of any size: tables of each kind of machine, and another answer in the figure."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from frames import SOURCE, lines, number, text
 from matplotlib.axes import Axes
 from matplotlib.text import Text
-from synthetic_images import BATCHES, OTHERS, SHARE
 
 from octopus_study.names import IMAGE_BATCHES
 from octopus_study.report.charts import style
@@ -16,22 +14,6 @@ from octopus_study.report.frame import Frame, Key, make_number
 from octopus_study.report.studies import images
 from octopus_study.status import different
 from octopus_study.studies.images import workloads
-
-
-@pytest.mark.parametrize("batch", BATCHES)
-def test_the_roof_is_the_longer_of_filling_and_copying(batch: str, numbers: Frame) -> None:
-    share = numbers[f"gpu.images.{batch}.n{BATCHES[batch][0]}.octopus.kernel.device.share_of_roof"]
-    assert share.value == pytest.approx(SHARE, rel=0.01) and share.low <= share.value <= share.high
-    assert "copy-bound" in share.selector and "write-bound" in share.selector
-
-
-def test_pillow_is_compared_with_octopus_that_rounds_as_it_does(numbers: Frame) -> None:
-    for own, over in (
-        ("octopus", OTHERS["cpu"]["pillow"]),
-        ("octopus-pillow", OTHERS["cpu"]["pillow"] / 1.1),
-    ):
-        found = numbers.value(f"cpu.images.large.n4.{own}.end_to_end.host.speedup_over_pillow")
-        assert found == pytest.approx(over, rel=0.02)
 
 
 def test_tables_have_their_own_kind_of_machine_and_say_what_is_missing(full: Path) -> None:

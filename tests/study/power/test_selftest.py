@@ -129,7 +129,7 @@ def test_a_failed_look_beside_the_power_is_missing_and_a_mistake_of_units_stops_
 def test_an_inner_rail_that_is_off_costs_itself_alone(tmp_path: Path) -> None:
     test = jetson(tmp_path / "off", lambda tree, watts: tree.write("in3_enable", 0)).test()
     assert not test.failed
-    assert [list(phase.beside.parts) for phase in test.phases] == [["VDD_CPU_GPU_CV"]] * 4
+    assert [list(phase.parts) for phase in test.phases] == [["VDD_CPU_GPU_CV"]] * 4
 
     def swap(tree: JetsonTree, watts: float) -> None:
         tree.write("in1_label", "VDD_CPU_GPU_CV")

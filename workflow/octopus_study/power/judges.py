@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -39,25 +39,28 @@ class Verdict(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Beside:
-    """Means of what was read beside the power in a phase: voltages in mV by file, powers of the rails behind this one
-    by label, and the power itself at the moments of those."""
-
-    voltages: Mapping[str, float] = field(default_factory=dict)
-    parts: Mapping[str, Watt] = field(default_factory=dict)
-    whole: Watt | None = None
-
-
-@dataclass(frozen=True)
 class Phase:
-    """A steady part of the test, ``idle`` or ``load``, after the sensor had time to follow; `levels` are mean powers of
-    bins of 50 ms, so that a counter that is read more often than it advances adds no noise."""
+    """A steady part of the test, after the sensor had time to follow.
+
+    Attributes
+    ----------
+    name : {"idle", "load"}
+    start_ns, end_ns : int
+        `time.monotonic_ns()`.
+    levels : tuple of Watt
+        Mean powers of bins of 50 ms, so that a counter that is read more often than it advances adds no noise.
+    voltages, parts, whole : dict of str to float, dict of str to Watt, Watt or None
+        Means of what was read beside: millivolts by file, powers of the rails behind this one by label, and the power
+        itself at the moments of those.
+    """
 
     name: str
     start_ns: int
     end_ns: int
     levels: tuple[Watt, ...]
-    beside: Beside = field(default_factory=Beside)
+    voltages: Mapping[str, float]
+    parts: Mapping[str, Watt]
+    whole: Watt | None
 
     @property
     def mean(self) -> float:
@@ -156,7 +159,7 @@ def _plausible(evidence: Evidence) -> Verdict:
 def _sibling(evidence: Evidence) -> Verdict:
     # A healthy power meets a voltage's number by chance in one level at most, since the load changes it; a power that
     # is a voltage has its number in every phase, also where the voltage itself follows the load.
-    names = set.intersection(*(set(phase.beside.voltages) for phase in evidence.phases))
+    names = set.intersection(*(set(phase.voltages) for phase in evidence.phases))
     if not names:
         return Verdict(NOT_APPLICABLE, "no voltages beside the power")
     off = {name: max(_apart(phase, name) for phase in evidence.phases) for name in sorted(names)}
@@ -166,17 +169,17 @@ def _sibling(evidence: Evidence) -> Verdict:
 
 
 def _apart(phase: Phase, voltage: str) -> float:
-    millivolts = phase.beside.voltages[voltage]
+    millivolts = phase.voltages[voltage]
     return abs(phase.mean * 1e3 - millivolts) / millivolts if millivolts else math.inf
 
 
 @power_on("hierarchy")
 def _hierarchy(evidence: Evidence) -> Verdict:
     shares = [
-        (part.over(phase.beside.whole), label)
+        (part.over(phase.whole), label)
         for phase in evidence.phases
-        if phase.beside.whole is not None
-        for label, part in phase.beside.parts.items()
+        if phase.whole is not None
+        for label, part in phase.parts.items()
     ]
     if not shares:
         return Verdict(NOT_APPLICABLE, "no rails behind this one")

@@ -10,7 +10,7 @@ Two layouts are read: result rows of the study `power`, with the provenance besi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -84,11 +84,8 @@ def lint_file(path: str | Path) -> list[Finding]:
 
 @of_tables("typed-units")
 def _units(table: Table) -> str:
-    wrong = table.wrong_units
-    if wrong.empty:
-        return ""
-    row = wrong.iloc[0]
-    return f"{len(wrong)} rows have a unit of something else, the first {row['quantity']} in {row['unit']}"
+    first = lambda row: f"{row['quantity']} in {row['unit']}"  # noqa: E731
+    return _some(table.wrong_units, "rows have a unit of something else", first)
 
 
 @of_tables("scope")
@@ -125,13 +122,8 @@ def _above_idle(table: Table) -> str:
     paced = loads["layer"] == LAYERS[1]
     least = [_least_load(groups.get(n, idle), each) for n, each in zip(loads["n"], paced, strict=True)]
     wrong = loads.assign(least=least)[loads["low"] <= np.array(least)]
-    if wrong.empty:
-        return ""
-    first = wrong.iloc[0]
-    return (
-        f"{len(wrong)} of {len(loads)} powers under load are below idle or equal it, the first {first['low']:.4g} W "
-        f"({_name(first)}) against {first['least']:.4g} W"
-    )
+    said = f"of {len(loads)} powers under load are below idle or equal it"
+    return _some(wrong, said, lambda row: f"{row['low']:.4g} W against {row['least']:.4g} W")
 
 
 def _least_load(idle: pd.DataFrame, paced: bool) -> float:
@@ -172,12 +164,8 @@ def _range(table: Table) -> str:
     low, high = PLAUSIBLE_WATTS if limit is None else (LOWEST_SHARE * limit, HIGHEST_SHARE * limit)
     powers = pd.concat([table.loads, table.idle])
     wrong = powers[(powers["low"] < low) | (powers["high"] > high)]
-    if wrong.empty:
-        return ""
-    first = wrong.iloc[0]
-    shown = first["high"] if first["high"] > high else first["low"]
-    plausible = f"plausible are {low:.3g} to {high:.4g} W"
-    return f"{len(wrong)} of {len(powers)} powers, the first {shown:.4g} W ({_name(first)}); {plausible}"
+    said = f"of {len(powers)} powers are not within the plausible {low:.3g} to {high:.4g} W"
+    return _some(wrong, said, lambda row: f"{row['high'] if row['high'] > high else row['low']:.4g} W")
 
 
 @of_tables("missing-not-zero")
@@ -186,15 +174,12 @@ def _missing(table: Table) -> str:
     if table.measured:
         silent = rows[rows["value"].isna() & (rows["status"] != MethodStatus.UNAVAILABLE)]
         if len(silent):
-            return f"{len(silent)} values are missing without a reason, the first {_name(silent.iloc[0])}"
+            return _some(silent, "values are missing without a reason")
     absolute = rows["unit"].isin({unit for units in UNITS.values() for unit in units})
     # Net of idle may be about nothing, and the trace may begin with a window.
     may_be_zero = rows["quantity"].str.contains("_net") | (rows["quantity"] == "window_start")
     zero = rows[absolute & ~may_be_zero & (rows["value"] <= 0)]
-    if zero.empty:
-        return ""
-    first = zero.iloc[0]
-    return f"{len(zero)} values are 0 or less, the first {_name(first)}: {first['value']:g} {first['unit']}"
+    return _some(zero, "values are 0 or less", lambda row: f"{row['value']:g} {row['unit']}")
 
 
 @of_tables("power-times-time")
@@ -250,7 +235,7 @@ def _trace(table: Table) -> str:
     seen = np.array([_points(at, start, end) for start, end in spans])
     poor = rows[(seen < LEAST_POINTS) & (rows["layer"] != IDLE).to_numpy() | (seen < 0)]
     if len(poor):
-        return f"{len(poor)} windows are not in the stored trace, the first {_name(poor.iloc[0])}"
+        return _some(poor, "windows are not in the stored trace")
     stored = rows["window_energy_integral"].fillna(rows["window_energy_counter"])
     again = pd.Series([_integral(at, watts, start, end) for start, end in spans], index=rows.index)
     other = counted[rows.index] & apart | table.momentary  # one sensor's energy, another one's trace
@@ -277,10 +262,7 @@ def _length(table: Table) -> str:
     least = max(LEAST_SECONDS, LEAST_UPDATES * (table.selftest.get("update_seconds") or 0.0))
     rows = table.all_windows
     short = rows[rows["window"] < least - 1e-6]
-    if short.empty:
-        return ""
-    first = short.iloc[0]
-    return f"{len(short)} windows are shorter than {least:.3g} s, the first {first['window']:.3g} s ({_name(first)})"
+    return _some(short, f"windows are shorter than {least:.3g} s", lambda row: f"{row['window']:.3g} s")
 
 
 @of_tables("frame-rate")
@@ -290,24 +272,16 @@ def _rate(table: Table) -> str:
     rows = table.windows[table.windows["layer"] == LAYERS[1]]
     rows = rows.assign(rate=rows["frames"] / rows["window"])
     slow = rows[rows["rate"] < LEAST_RATE * table.frame_rate]
-    if slow.empty:
-        return ""
-    first = slow.iloc[0]
-    return (
-        f"{len(slow)} of {len(rows)} windows at {table.frame_rate:g} frames/s have fewer frames, the first "
-        f"{first['rate']:.3g} frames/s ({_name(first)})"
-    )
+    said = f"of {len(rows)} windows at {table.frame_rate:g} frames/s have fewer frames"
+    return _some(slow, said, lambda row: f"{row['rate']:.3g} frames/s")
 
 
 @of_tables("window-count")
 def _count(table: Table) -> str:
-    sizes = table.windows.groupby(WINDOW_KEY[:3]).size()
-    few = sizes[sizes < LEAST_WINDOWS]
-    if few.empty:
-        return ""
-    n, method, layer = few.index[0]
-    first = f"the first {few.iloc[0]} (n={n}, {method}, {layer})"
-    return f"{len(few)} arms have fewer than {LEAST_WINDOWS} windows with an energy, {first}"
+    sizes = table.windows.groupby(WINDOW_KEY[:3]).size().reset_index(name="size")
+    few = sizes[sizes["size"] < LEAST_WINDOWS]
+    said = f"arms have fewer than {LEAST_WINDOWS} windows with an energy"
+    return _some(few, said, lambda row: str(row["size"]))
 
 
 @of_tables("idle-drift")
@@ -315,12 +289,8 @@ def _drift(table: Table) -> str:
     rows = table.windows.dropna(subset="energy_per_frame_net")
     rows = rows.assign(drift=rows["n"].map(_idle_power(table)["drift"]))
     wrong = rows[~(rows["drift"] <= MOST_DRIFT)]
-    if wrong.empty:
-        return ""
-    first = wrong.iloc[0]
-    known = first["drift"] == first["drift"]
-    said = f"idle drifted by {first['drift']:.1%}" if known else "idle is not known before and behind"
-    return f"{len(wrong)} energies are net of idle although {said} (n={first['n']})"
+    said = "energies are net of idle although that drifted or is not known before and behind"
+    return _some(wrong, said, lambda row: f"by {row['drift']:.1%}")
 
 
 @of_tables("net-of-idle")
@@ -343,11 +313,17 @@ def _differs(
 ) -> str:
     """Say how many values are farther than `most` from what is expected; empty when none is."""
     apart = found / expected - 1
-    wrong = apart[apart.abs() > most]
+    wrong = rows.assign(apart=apart)[apart.abs() > most]
+    worst_first = wrong.sort_values("apart", key=lambda values: -values.abs())
+    return _some(worst_first, f"of {len(rows)} {said}", lambda row: f"by {row['apart']:+.1%}")
+
+
+def _some(wrong: pd.DataFrame, said: str, first: Callable[[pd.Series], str] = lambda row: "") -> str:
+    """Say how many rows are wrong, and of the first one what is; empty where there is none."""
     if wrong.empty:
         return ""
-    worst = wrong.abs().idxmax()
-    return f"{len(wrong)} of {len(rows)} {said}, the worst by {wrong[worst]:+.1%} ({_name(rows.loc[worst])})"
+    row = wrong.iloc[0]
+    return f"{len(wrong)} {said}, the first {first(row)} ({_name(row)})".replace("  ", " ")
 
 
 def _name(row: pd.Series) -> str:
@@ -356,4 +332,6 @@ def _name(row: pd.Series) -> str:
         f"n={row['n']}" if "n" in row else "",
         *(row.get(name, "") for name in ("method", "layer", "quantity")),
     ]
-    return ", ".join(filter(None, [*parts, f"block {row['block']}" if row.get("layer") else ""]))
+    return ", ".join(
+        filter(None, [*parts, f"block {row['block']}" if row.get("layer") and "block" in row else ""])
+    )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
-from octopus_study.power.judges import FAILED, IDLE, LOAD, Beside, Evidence, Phase, Verdict, judge, levels
+from octopus_study.power.judges import FAILED, IDLE, LOAD, Evidence, Phase, Verdict, judge, levels
 from octopus_study.power.quantities import Watt
 from octopus_study.power.source import PowerSource, SensorError
 from octopus_study.power.trace import Trace
@@ -179,7 +179,7 @@ def power_on_test(
         spans.append((name, start, clock.monotonic_ns(), watch.seen()))
         trace = trace.joined(collect())
     phases = tuple(
-        Phase(name, start, end, tuple(power for _, power in levels(trace.between(start, end))), beside)
+        Phase(name, start, end, tuple(power for _, power in levels(trace.between(start, end))), *beside)
         for name, start, end, beside in spans
     )
     verdicts = judge(Evidence(trace, phases, limit))
@@ -229,13 +229,11 @@ class _Watch:
                 for label, power in parts.items():
                     self._parts.setdefault(label, []).append(power)
 
-    def seen(self) -> Beside:
+    def seen(self) -> tuple[dict[str, float], dict[str, Watt], Watt | None]:
         """Return the means of what was read."""
-        return Beside(
-            {name: statistics.fmean(values) for name, values in self._voltages.items()},
-            {label: Watt.mean(values) for label, values in self._parts.items()},
-            Watt.mean(self._wholes) if self._wholes else None,
-        )
+        voltages = {name: statistics.fmean(values) for name, values in self._voltages.items()}
+        parts = {label: Watt.mean(values) for label, values in self._parts.items()}
+        return voltages, parts, Watt.mean(self._wholes) if self._wholes else None
 
 
 def _update_seconds(trace: Trace, phases: tuple[Phase, ...]) -> float | None:
@@ -265,6 +263,6 @@ def _phase_record(phase: Phase, zero_ns: int) -> dict[str, Any]:
         "mean_w": phase.mean if phase.levels else None,
         "deviation_w": phase.deviation if phase.levels else None,
         "levels": len(phase.levels),
-        "voltages_mv": dict(phase.beside.voltages),
-        "parts_w": {label: power.watts for label, power in phase.beside.parts.items()},
+        "voltages_mv": dict(phase.voltages),
+        "parts_w": {label: power.watts for label, power in phase.parts.items()},
     }

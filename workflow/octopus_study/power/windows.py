@@ -83,12 +83,7 @@ def back_to_back(frame: Callable[[], object], lasting: Stretch, clock: TimeSourc
     """Repeat `frame`, which makes one and waits for its result, without a pause; the window begins and ends between two
     frames."""
     clock = clock or SystemClock()
-    _repeat(frame, lasting.settle_seconds, clock)
-    start = clock.monotonic_ns()
-    frames = _repeat(frame, lasting.seconds, clock)
-    end = clock.monotonic_ns()
-    _repeat(frame, lasting.tail_seconds, clock)
-    return Window(start, end, frames, end - start)
+    return _window(lambda seconds: (_repeat(frame, seconds, clock), None, 0), lasting, clock)
 
 
 def paced(
@@ -96,23 +91,30 @@ def paced(
 ) -> Window:
     """Make `rate` frames per second, with the device idle until the next one is due, as a camera does."""
     clock = clock or SystemClock()
-    _beat(frame, rate, lasting.settle_seconds, clock)
-    start = clock.monotonic_ns()
-    frames, busy, late = _beat(frame, rate, lasting.seconds, clock)
-    end = clock.monotonic_ns()
-    _beat(frame, rate, lasting.tail_seconds, clock)
-    return Window(start, end, frames, busy, late)
+    return _window(lambda seconds: _beat(frame, rate, seconds, clock), lasting, clock)
 
 
 def idle(lasting: Stretch, clock: TimeSource | None = None) -> Window:
     """Let the device do nothing."""
     clock = clock or SystemClock()
-    clock.sleep(lasting.settle_seconds)
+
+    def rest(seconds: float) -> tuple[int, int, int]:
+        clock.sleep(seconds)
+        return 0, 0, 0
+
+    return _window(rest, lasting, clock)
+
+
+def _window(
+    work: Callable[[float], tuple[int, int | None, int]], lasting: Stretch, clock: TimeSource
+) -> Window:
+    """Work for some seconds before, within and behind a window; work without a pause tells no busy time."""
+    work(lasting.settle_seconds)
     start = clock.monotonic_ns()
-    clock.sleep(lasting.seconds)
+    frames, busy, late = work(lasting.seconds)
     end = clock.monotonic_ns()
-    clock.sleep(lasting.tail_seconds)
-    return Window(start, end, 0, 0)
+    work(lasting.tail_seconds)
+    return Window(start, end, frames, end - start if busy is None else busy, late)
 
 
 def rate_missed(window: Window, rate: float) -> str:

@@ -663,12 +663,12 @@ WORKLOADS_OF = {
 WORKLOAD_PARTS = {"1thread": "one thread", "antialias": "antialiased", "nhwc": "NHWC"}
 QUANTITY_NAMES = QUANTITIES | DETECTOR_STAGES
 QUANTITY_NAMES |= {
-    "power_mean_gpu_board": "Mean power, GPU board",
-    "energy_per_frame_gpu_board": "Energy of a frame, GPU board",
-    "energy_per_frame_net_gpu_board": "Energy of a frame without that at idle, GPU board",
-    "energy_uncertainty_gpu_board": "Uncertainty of an energy, GPU board",
-    "window_energy_counter_gpu_board": "Energy of a window, GPU board's counter",
-    "window_energy_integral_gpu_board": "Energy of a window, GPU board's power over time",
+    "power_mean": "Mean power",
+    "energy_per_frame": "Energy of a frame",
+    "energy_per_frame_net": "Energy of a frame without that at idle",
+    "energy_uncertainty": "Uncertainty of an energy",
+    "window_energy_counter": "Energy of a window, by the counter",
+    "window_energy_integral": "Energy of a window, power over time",
     "misses": "Late frames",
     "p50": "Median",
     "p95": "95th percentile",
@@ -726,6 +726,13 @@ _TYPES |= {"fp16": "float16", "bf16": "bfloat16"}
 
 
 @cache
+def split_scope(quantity: str) -> tuple[str, str]:
+    """Return a quantity and its scope as rows of schema 1 named them: ``power_mean_gpu_board``."""
+    scope = next((scope for scope in POWER_SCOPES if quantity.endswith(f"_{scope}")), "")
+    return quantity.removesuffix(f"_{scope}") if scope else quantity, scope
+
+
+@cache
 def facts(study: str, workload: str, method: str = "", quantity: str = "") -> Facts:
     """Return what the names of a row say; nothing else takes a name apart.
 
@@ -733,9 +740,8 @@ def facts(study: str, workload: str, method: str = "", quantity: str = "") -> Fa
     """
     parts = workload.split("-")
     said = Facts(
-        next((scope for scope in POWER_SCOPES if quantity.endswith(f"_{scope}")), ""),
-        1 if "1thread" in parts else 0,
-        next((_TYPES[part] for part in (*parts, *method.split("-")) if part in _TYPES), ""),
+        threads=1 if "1thread" in parts else 0,
+        dtype=next((_TYPES[part] for part in (*parts, *method.split("-")) if part in _TYPES), ""),
     )
     if study in ("arena", "stage_timing"):
         return said._replace(distribution=parts[0], operation="antialias" if "antialias" in parts else "")

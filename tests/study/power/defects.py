@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 from synthetic_power import PowerRun, power_run
 
-BOARD, MODULE = "gpu_board", "module_vdd_in"
-POWER, ENERGY, NET = f"power_mean_{BOARD}", f"energy_per_frame_{BOARD}", f"energy_per_frame_net_{BOARD}"
-COUNTER, INTEGRAL = f"window_energy_counter_{BOARD}", f"window_energy_integral_{BOARD}"
+MODULE = "module_vdd_in"
+POWER, ENERGY, NET = "power_mean", "energy_per_frame", "energy_per_frame_net"
+COUNTER, INTEGRAL = "window_energy_counter", "window_energy_integral"
 BACK_TO_BACK = {"layer": "back_to_back"}
 IDLE = {"layer": "idle", "method": "idle"}
 
@@ -68,15 +68,6 @@ def net_although_idle_drifted(run: PowerRun) -> None:
     run.rows.loc[net, "status"] = "same"
 
 
-def of_another_scope(run: PowerRun) -> None:
-    idle = run.rows["quantity"].str.replace(BOARD, MODULE)
-    run.rows["quantity"] = run.rows["quantity"].where(run.rows["layer"] != "idle", idle)
-
-
-def without_scope(run: PowerRun) -> None:
-    run.rows["quantity"] = run.rows["quantity"].str.replace(POWER, "power_mean")
-
-
 def shorter(run: PowerRun) -> None:
     """Each window ends after three fifths of its time, and all that was counted in it with it."""
     run.scale(0.6, ("window", "frames", COUNTER, INTEGRAL), **BACK_TO_BACK)
@@ -103,8 +94,8 @@ DEFECTS = {
     "four windows": Defect("window-count", lambda run: run.drop(block=4, layer=("back_to_back", "paced"))),
     "millivolts in a power": Defect("typed-units", lambda run: run.put("unit", "mV", quantity=POWER)),
     "joules in a power": Defect("typed-units", lambda run: run.put("unit", "J", layer="trace")),
-    "power of nobody knows what": Defect("scope", without_scope),
-    "idle of another scope": Defect("scope", of_another_scope),
+    "power of nobody knows what": Defect("scope", lambda run: run.put("scope", "", quantity=POWER)),
+    "idle of another scope": Defect("scope", lambda run: run.put("scope", MODULE, **IDLE)),
     "no record": Defect("power-on-test", lambda run: run.power.pop("selftest")),
     "failed test": Defect(
         "power-on-test", lambda run: run.power["selftest"].update(passed=False, reason="rises: no")
@@ -121,7 +112,7 @@ DEFECTS = {
         "missing-not-zero", lambda run: run.put("value", 0.0, only=3, layer="trace", method="between")
     ),
     "a gap without a reason": Defect(
-        "missing-not-zero", lambda run: run.put("value", None, only=2, quantity=f"energy_uncertainty_{BOARD}")
+        "missing-not-zero", lambda run: run.put("value", None, only=2, quantity="energy_uncertainty")
     ),
     "power of another run": Defect(
         "power-times-time", lambda run: run.scale(1.04, POWER, **BACK_TO_BACK, method="published")

@@ -130,7 +130,7 @@ def test_readings_of_the_moment_check_steady_work_alone(
 def test_the_trace_of_a_counter_alone_is_asked_at_a_fixed_rate_too(tmp_path: Path) -> None:
     run = power_run("cpu_package")
     run.scale(1.04, layer="trace", method="octopus")
-    run.drop(quantity="energy_per_frame_net_cpu_package")
+    run.drop(quantity="energy_per_frame_net")
     assert refusing(run.write(tmp_path)) == ["trace-agrees"]
     assert "15 of" in reason(tmp_path / "power.csv", "trace-agrees")
 

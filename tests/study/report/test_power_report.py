@@ -39,7 +39,7 @@ def report_of(run, root: Path) -> Path:
 def spoiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report over a GPU whose power lies below its idle, as in the published episode."""
     run = power_run()
-    run.scale(0.15, layer="back_to_back", quantity="power_mean_gpu_board")
+    run.scale(0.15, layer="back_to_back", quantity="power_mean")
     return report_of(run, tmp_path_factory.mktemp("spoiled"))
 
 
@@ -113,7 +113,7 @@ def test_the_table_has_published_and_measured_rows(full: Path, numbers: Frame) -
     rows = {row[0]: row[1:] for row in lines(full, "power")}
     column = lines(full, "power")[0][1:].index("n = 1000")
     assert rows["One launch, energy"][column] == "1728.896 mJ"
-    key = f"{GPU}.visdrone.n1000.octopus.energy_per_frame_gpu_board.back_to_back"
+    key = f"{GPU}.visdrone.n1000.octopus.energy_per_frame.back_to_back"
     assert rows["Octopus, energy"][column] == numbers.text(key)
     assert any("GPU board, idle" in name for name in rows)
 

@@ -28,7 +28,7 @@ from octopus_study.studies.comparison import measure_plan
 from octopus_study.studies.context import make_context
 from octopus_study.studies.power import study as power
 
-GROSS, NET = "energy_per_frame_gpu_board", "energy_per_frame_net_gpu_board"
+GROSS, NET = "energy_per_frame", "energy_per_frame_net"
 CONFIG = Path(__file__).parents[3] / "config" / "config.yaml"
 SETTINGS = {"device": "cpu", "power.counts": [10, 20], "power.again_counts": [20], "power.paced_counts": [20]}
 # milliseconds per object and watts
@@ -85,12 +85,10 @@ def test_time_power_and_energy_are_those_of_the_machine(healthy):
         time, frame = values(healthy, quantity="time_per_frame", **where), ms * 20
         assert len(time) == 5
         assert time.to_numpy() == pytest.approx(frame, rel=1e-6)
-        assert values(healthy, quantity="power_mean_gpu_board", **where).to_numpy() == pytest.approx(
-            watts, rel=0.002
-        )
-        gross = values(healthy, quantity="energy_per_frame_gpu_board", **where)
+        assert values(healthy, quantity="power_mean", **where).to_numpy() == pytest.approx(watts, rel=0.002)
+        gross = values(healthy, quantity="energy_per_frame", **where)
         assert gross.to_numpy() == pytest.approx(watts * frame, rel=0.002)
-        net = values(healthy, quantity="energy_per_frame_net_gpu_board", **where)
+        net = values(healthy, quantity="energy_per_frame_net", **where)
         assert net.to_numpy() == pytest.approx((watts - 100) * frame, rel=0.01)
         assert (values(healthy, quantity="window", **where) >= 5).all()
 
@@ -99,18 +97,18 @@ def test_counter_and_integral_agree_and_the_load_is_above_idle(healthy):
     wide = healthy[healthy.layer == "back_to_back"].pivot_table(
         index=["n", "method", "block"], columns="quantity", values="value"
     )
-    ratio = wide.window_energy_counter_gpu_board / wide.window_energy_integral_gpu_board
+    ratio = wide.window_energy_counter / wide.window_energy_integral
     assert len(ratio) == 35
     assert np.abs(ratio - 1).max() < 0.01
-    idle = values(healthy, n=20, method="idle", layer="idle", quantity="power_mean_gpu_board")
+    idle = values(healthy, n=20, method="idle", layer="idle", quantity="power_mean")
     assert list(idle.index) == [0, 1]
-    assert wide.power_mean_gpu_board.min() > idle.max()
+    assert wide.power_mean.min() > idle.max()
 
 
 def test_paced_frames_take_the_same_net_energy_and_slow_methods_say_so(healthy):
     where = {"n": 20, "layer": "paced"}
     ms, watts = METHODS["octopus"]
-    net = values(healthy, method="octopus", quantity="energy_per_frame_net_gpu_board", **where)
+    net = values(healthy, method="octopus", quantity="energy_per_frame_net", **where)
     assert net.to_numpy() == pytest.approx((watts - 100) * ms * 20, rel=0.06)
     assert (values(healthy, method="octopus", quantity="late_frames", **where) == 0).all()
     assert answers(healthy, method="n-launches", **where) == [
@@ -166,7 +164,7 @@ def findings(context, tmp_path):
 def test_a_board_without_counter_is_integrated(measure):
     rows = measure(Machine(has_counter=False))
     assert not rows.quantity.str.contains("counter").any()
-    gross = values(rows, n=20, method="octopus", layer="back_to_back", quantity="energy_per_frame_gpu_board")
+    gross = values(rows, n=20, method="octopus", layer="back_to_back", quantity="energy_per_frame")
     assert gross.to_numpy() == pytest.approx(600, rel=0.002)
     assert "idle-sampled" not in set(rows.method)
 
@@ -174,8 +172,8 @@ def test_a_board_without_counter_is_integrated(measure):
 def test_a_board_that_is_read_at_random_times_knows_the_energy_at_a_fixed_rate(measure, findings):
     rows = measure(Machine(has_counter=False, dither_ns=STEP_NS - 1_000_000))
     where = {"n": 20, "method": "octopus", "layer": "paced"}
-    gross = values(rows, quantity="energy_per_frame_gpu_board", **where)
-    most = values(rows, quantity="energy_uncertainty_gpu_board", **where)
+    gross = values(rows, quantity="energy_per_frame", **where)
+    most = values(rows, quantity="energy_uncertainty", **where)
     truth = 100 * 1e3 / 30 + 200 * 2
     assert len(gross) == 5
     assert (np.abs(gross / truth - 1) < 1.5 * most).all()
@@ -319,7 +317,6 @@ def test_a_trouble_costs_what_it_must_and_no_more(measure, findings, name):
     make, spoil, where, quantity, count, words = TROUBLES[name]
     machine = make()
     rows = measure(machine, spoil(machine))
-    quantity = quantity.replace("gpu_board", machine.scope)
     assert len(values(rows, quantity=quantity, **where).dropna()) == count
     assert words in " ".join(answers(rows, **where))
     # The stored trace of a power that stands still is no trace of windows that a linter would accept.
@@ -336,8 +333,8 @@ def test_a_sampler_that_dies_ends_in_rows_and_nothing_before_it_is_lost(
 ):
     whole = healthy[(healthy.n == 20) & (healthy.quantity == "window_start")].value
     rows = measure(Machine(dies_at_s=whole.min() + phase * (whole.max() - whole.min())))
-    assert len(values(rows, n=10, method="octopus", quantity="energy_per_frame_net_gpu_board").dropna()) == 5
-    powers = values(rows, n=20, method="octopus", layer="back_to_back", quantity="power_mean_gpu_board")
+    assert len(values(rows, n=10, method="octopus", quantity="energy_per_frame_net").dropna()) == 5
+    powers = values(rows, n=20, method="octopus", layer="back_to_back", quantity="power_mean")
     assert len(powers) >= rounds
     gross = rows[(rows.n == 20) & rows.quantity.str.startswith("energy_per_frame")]
     missing = gross[gross.value.isna() & ~gross.reason.str.contains("one frame takes")]
@@ -360,9 +357,7 @@ def test_nothing_is_run_once_nobody_samples(measure):
 def test_a_sensor_that_fails_for_a_moment_costs_a_row_and_one_more_round(healthy, measure, findings):
     start = started(healthy, "published").loc[2]
     rows = measure(Machine(silent_s=(start + 1.0, start + 3.0)))
-    gross = values(
-        rows, n=20, method="published", layer="back_to_back", quantity="energy_per_frame_gpu_board"
-    )
+    gross = values(rows, n=20, method="published", layer="back_to_back", quantity="energy_per_frame")
     assert list(gross.index) == list(range(6))
     assert list(gross.index[gross.isna()]) == [2]
     assert any("silent for 2.0 s" in each for each in answers(rows, method="published", n=20, block=2))
@@ -376,7 +371,7 @@ def test_what_sampling_costs_never_costs_the_windows(measure, findings, monkeypa
 
     monkeypatch.setattr(power, "sampling_rows", broken)
     rows = measure(Machine())
-    assert len(values(rows, n=10, method="octopus", quantity="energy_per_frame_gpu_board")) == 5
+    assert len(values(rows, n=10, method="octopus", quantity="energy_per_frame")) == 5
     assert answers(rows, layer="host") == ["unavailable: SensorError: the energy counter stood still for 2 s"]
     assert findings(rows) == []
 
@@ -395,7 +390,7 @@ def test_frames_that_come_late_at_a_fixed_rate_have_no_energy(measure, findings,
     monkeypatch.setattr(power, "paced", lambda frame, *rest, **named: slower(*rest, **named))
     rows = measure(machine)
     where = {"n": 20, "layer": "paced", "method": "octopus"}
-    found = answers(rows, quantity="energy_per_frame_gpu_board", **where)
+    found = answers(rows, quantity="energy_per_frame", **where)
     expected = "unavailable: frame-rate: 25 frames/s were made in the place of 30; 150 of 150 were late"
     assert found == [expected] * 5
     assert (values(rows, quantity="late_frames", **where) == 150).all()

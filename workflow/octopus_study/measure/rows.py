@@ -18,7 +18,7 @@ from octopus.errors import InputError
 from octopus_study.errors import MeasureError, Unavailable
 from octopus_study.measure._files import atomic_text
 from octopus_study.measure.schema import first_violation
-from octopus_study.names import Facts, facts
+from octopus_study.names import Facts, facts, split_scope
 from octopus_study.status import NO_ANSWER, Answer, as_answer, brief, read_answer
 from octopus_study.status import unavailable as no_value
 
@@ -123,10 +123,12 @@ class Case(NamedTuple):
         *,
         block: int = 0,
         answer: str = NO_ANSWER,
+        scope: str = "",
     ) -> Row:
-        """Make one row of this case."""
+        """Make one row of this case; `scope` is what a power or energy is that of."""
         said, given = facts(self.study, self.workload, method, quantity), as_answer(answer)
         parts = (given.status, given.reason, given.error, self.input)
+        said = said._replace(scope=scope)
         return Row(*self[:4], method, layer, quantity, unit, block, value, *parts, *said)
 
 
@@ -216,6 +218,10 @@ def _adapted(frame: pd.DataFrame) -> pd.DataFrame:
     for place, name in enumerate(Facts._fields):
         columns[name] = (
             pd.Series([str(said[place] or "") for said in found], dtype="str").take(codes).to_numpy()
+        )
+    for place, name in enumerate(("quantity", "scope")):
+        columns[name] = frame["quantity"].map(
+            {text: split_scope(text)[place] for text in frame["quantity"].unique()}
         )
     frame = frame.drop(columns="answer").assign(**columns)
     return frame.astype({"error": "float64", "status": "str", "reason": "str"})[list(COLUMNS)]

@@ -21,7 +21,7 @@ import pandas as pd
 from octopus_study.names import AGAIN
 from octopus_study.power.energy import MOST_DRIFT
 from octopus_study.power.judges import AGREEMENT, HIGHEST_SHARE, LOWEST_SHARE, PASSED
-from octopus_study.power.lint_tables import IDLE, LAYERS, SCOPES, UNITS, WINDOW_KEY, Table, read_table
+from octopus_study.power.lint_tables import IDLE, LAYERS, UNITS, WINDOW_KEY, Table, read_table
 from octopus_study.power.rules import LINTS, of_tables
 from octopus_study.power.windows import LEAST_RATE, LEAST_SECONDS, LEAST_UPDATES
 from octopus_study.status import MethodStatus
@@ -93,7 +93,7 @@ def _scope(table: Table) -> str:
     if not table.measured or len(table.scopes) == 0:
         return ""
     if "" in table.scopes:
-        return f"a power or energy doesn't say what it is that of ({', '.join(SCOPES)})"
+        return "a power or energy doesn't say what it is that of"
     return "" if len(table.scopes) == 1 else f"powers of {' and '.join(table.scopes)} in one table"
 
 

@@ -18,7 +18,6 @@ from octopus_study.units import sizes
 
 LAYERS = ("back_to_back", "paced")
 IDLE, TRACE = "idle", "trace"
-SCOPES = ("gpu_board", "module_vdd_in", "cpu_package")
 WINDOW_KEY = ["n", "method", "layer", "block"]
 UNITS = {kind: sizes(kind) for kind in ("power", "energy", "time")}
 _RELATIVE = ("fraction", "percent", "ratio")
@@ -191,7 +190,7 @@ def read_table(path: str | Path) -> Table | None:
             raise MeasureError(f"{path} repeats rows; `octopus validate` says which.")
         found = _provenance(path.with_suffix(".json"))
         rate = _within(found, "config", "values", "power", "frame_rate")
-        table = Table(_scoped(rows), True, _within(found, "extra", "power") or {}, rate)
+        table = Table(rows, True, _within(found, "extra", "power") or {}, rate)
     elif set(header) >= _PUBLISHED:
         rows = pd.read_csv(path).assign(layer="", block=0)
         rows = rows if {"n", "method"} <= set(rows.columns) else rows.assign(n=0, method="")
@@ -203,12 +202,6 @@ def read_table(path: str | Path) -> Table | None:
             f"tables (with {', '.join(sorted(_PUBLISHED))})."
         )
     return table if _electrical(table.rows["quantity"]).any() else None
-
-
-def _scoped(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows with their scope in a column of its own."""
-    parts = rows["quantity"].str.extract(rf"^(.*?)(?:_({'|'.join(SCOPES)}))?$")
-    return rows.assign(quantity=parts[0], scope=parts[1].fillna(""))
 
 
 def _provenance(path: Path) -> Any:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.names import split_scope
 from octopus_study.report.frame import Number
 from octopus_study.report.selector import Table, selects_rows
 
@@ -33,7 +34,10 @@ class Rows:
             reader = csv.reader(stream)
             self.header = next(reader)
             read = [(reader.line_num, *row) for row in reader]
-        columns = zip(*read, strict=True) if read else [()] * (1 + len(self.header))
+        columns = list(zip(*read, strict=True)) if read else [()] * (1 + len(self.header))
+        if "answer" in self.header and "quantity" in self.header:  # rows of schema 1
+            place = 1 + self.header.index("quantity")
+            columns[place] = tuple(split_scope(name)[0] for name in columns[place])
         # Columns alone are kept: there are hundreds of thousands of rows.
         self._lines, *cells = columns
         self.table = Table(dict(zip(self.header, cells, strict=True)))

@@ -83,13 +83,8 @@ def vetted(run: Run) -> Run:
 
 def scope_of(run: Run) -> str:
     """Return what the run's energies are the energies of; empty where there is none."""
-    quantities = run.rows.loc[run.rows["value"].notna(), "quantity"].unique()
-    names = [n.removeprefix("energy_per_frame_") for n in quantities if n.startswith("energy_per_frame_")]
-    return min((name for name in names if not name.startswith("net_")), default="")
-
-
-def _named(run: Run, quantity: str) -> str:
-    return f"{quantity}_{scope_of(run)}"
+    known = run.rows[run.rows["value"].notna() & (run.rows["quantity"] == "energy_per_frame")]
+    return str(known["scope"].iloc[0]) if len(known) else ""
 
 
 def _why_none(run: Run) -> str:
@@ -158,19 +153,12 @@ def _windows(run: Run) -> Iterator[pd.DataFrame]:
     yield rows.pivot(index=["layer", "n", "method", "block"], columns="quantity", values="value")
 
 
-def _fact(run: Run, name: str, unit: str, value: float, note: str, **rows: object) -> Number:
-    dataset = next((name for name in run.datasets if name not in ("n/a", "none")), "n/a")
-    return make_number(
-        run.fact_key(name), run.from_rows(dataset, where(**rows)), unit, float(value), note=note
-    )
-
-
 def windows(run: Run) -> Iterator[Number]:
     """Yield how many windows have an energy, how far counter and integral differ, and load over idle."""
     if not scope_of(run):
         return
-    energy, power = _named(run, "energy_per_frame"), _named(run, "power_mean")
-    ways = [_named(run, f"window_energy_{way}") for way in ("counter", "integral")]
+    energy, power = "energy_per_frame", "power_mean"
+    ways = ["window_energy_counter", "window_energy_integral"]
     table = _windows(run)[0].reindex(columns=[energy, power, *ways])
     work = table[table.index.isin(LAYERS, level="layer")]
     count, note = work[energy].count(), "windows with an energy"
@@ -216,7 +204,7 @@ def sampling_cost(run: Run) -> Iterator[Number]:
     """Yield time per frame, and idle power where a counter tells it, with the sampler running over without it."""
     for name, quantity, subject in (
         ("sampling_cost", "time_per_frame", SUBJECT),
-        ("sampling_cost_idle", _named(run, "power_mean"), "idle"),
+        ("sampling_cost_idle", "power_mean", "idle"),
     ):
         pair = (f"{subject}-sampled", f"{subject}-unsampled")
         rows = run.rows[run.rows["method"].isin(pair) & (run.rows["quantity"] == quantity)]
@@ -237,7 +225,7 @@ def _ratio(logs: np.ndarray) -> tuple[float, float, float]:
 
 
 def _energies(run: Run, layer: str) -> Iterator[tuple[Group, pd.DataFrame]]:
-    for group, rows in groups(run, quantity=_named(run, "energy_per_frame"), layer=layer):
+    for group, rows in groups(run, quantity="energy_per_frame", layer=layer):
         yield group, pivot(rows)
 
 
@@ -375,7 +363,7 @@ def traces(run: Run) -> Iterator[Series]:
     them; seconds count from the first sample."""
     if not scope_of(run):
         return
-    trace = run.rows[(run.rows["layer"] == "trace") & (run.rows["quantity"] == _named(run, "power"))]
+    trace = run.rows[(run.rows["layer"] == "trace") & (run.rows["quantity"] == "power")]
     trace = trace[trace["value"].notna()].sort_values("block", kind="stable")
     tested = trace["block"] <= trace.loc[trace["method"] == "self-test", "block"].max()
     yield _points(run, "selftest", trace[tested])
@@ -403,7 +391,7 @@ def _spans(run: Run, name: str, rows: list[tuple]) -> Series:
 def _shown_round(run: Run) -> pd.DataFrame:
     """Return n, method, start, end and mean power of the windows of the first round of the published count, or of the
     largest one, that has every method."""
-    table = _windows(run)[0].rename(columns={_named(run, "power_mean"): "mean", "window_start": "start"})
+    table = _windows(run)[0].rename(columns={"power_mean": "mean", "window_start": "start"})
     table = table.dropna(subset=["start", "window", "mean"]).reset_index()
     table = table[table["layer"] == BACK_TO_BACK]
     counts = sorted(table["n"].unique())

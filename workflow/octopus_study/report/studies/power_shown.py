@@ -78,13 +78,12 @@ def footer(frame: Frame) -> str:
 
 
 def _key(view: View, n: int | None, method: str, quantity: str, layer: str = BACK_TO_BACK) -> Key:
-    name = quantity if quantity.startswith("time") else f"{quantity}_{_scope(view)}"
-    return view.key(WORKLOAD, n, method, quantity=name, layer=layer)
+    return view.key(WORKLOAD, n, method, quantity=quantity, layer=layer)
 
 
 def _counts(view: View, layer: str = BACK_TO_BACK) -> list[int]:
     """Return the numbers of boxes at which a machine has energies, ascending."""
-    numbers = view.select(quantity=f"{_GROSS}_{_scope(view)}", layer=layer) if _scope(view) else []
+    numbers = view.select(quantity=_GROSS, layer=layer)
     return sorted({number.n for number in numbers if number.known})
 
 
@@ -100,7 +99,7 @@ def _cell(quantity: str, n: int | None = None) -> Cell:
 
     def text(view: View, case: Key) -> str:
         place = _key(view, n or case.n, case.method, quantity or case.quantity, case.layer)
-        number = _number(view, place)
+        number = view.frame.find(place)
         if number is None or not number.known:
             return f"{MISSING} ({view.reasons.letter(number.reason)})" if number else MISSING
         shown = cells.with_interval(number) if number.wide else number.text
@@ -111,25 +110,18 @@ def _cell(quantity: str, n: int | None = None) -> Cell:
     return text
 
 
-def _number(view: View, key: Key) -> Number | None:
-    """Return a number, or the reason for having none: a method without windows has one row, whose energy is that of no
-    sensor."""
-    plain = key.but(quantity=_GROSS) if key.quantity.startswith(f"{_GROSS}_") else key
-    return view.frame.find(key) or view.frame.find(plain)
-
-
 def _all_counts(frame: Frame) -> list[int]:
     return sorted({n for view in measured(frame) for n in _counts(view)} | set(published_counts(frame)))
 
 
 def _energies(view: View) -> list[Key]:
     """Return a case per method and quantity that some count has."""
-    numbers = _all_counts(view.frame) if _scope(view) else []
+    numbers = _all_counts(view.frame) if _counts(view) else []
     return [
         view.key(WORKLOAD, None, method, quantity=name, layer=BACK_TO_BACK)
         for method in METHODS
         for name in _QUANTITIES
-        if any(_number(view, _key(view, n, method, name)) for n in numbers)
+        if any(view.frame.find(_key(view, n, method, name)) for n in numbers)
     ]
 
 

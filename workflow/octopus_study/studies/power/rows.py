@@ -45,18 +45,15 @@ class Place(NamedTuple):
 
     def row(self, quantity: str, unit: str, value: float) -> Row:
         """One value of the clock."""
-        return self.case.row(
-            self.method, self.layer, quantity, unit, value, block=self.block, answer=self.answer
-        )
+        where = self.method, self.layer, quantity, unit
+        return self.case.row(*where, value, block=self.block, answer=self.answer)
 
     def sensed(self, quantity: str, unit: str, value: float | str) -> Row:
         """One value of the sensor, or why there is none."""
-        name = f"{quantity}_{self.scope}"
         if isinstance(value, str):
-            return unavailable(self.case, self.method, self.layer, name, unit, value)._replace(
-                block=self.block
-            )
-        return self.row(name, unit, value)
+            row = unavailable(self.case, self.method, self.layer, quantity, unit, value)
+            return row._replace(block=self.block, scope=self.scope)
+        return self.row(quantity, unit, value)._replace(scope=self.scope)
 
 
 class Taken(NamedTuple):

@@ -55,8 +55,8 @@ def _idle_rows(case: Case, session: PowerSession, clock: TimeSource) -> Iterator
             _with_or_without(session, sampled)
             power = _counted_power(session, clock)
             name = "idle-sampled" if sampled else "idle-unsampled"
-            quantity = f"power_mean_{session.source.scope}"
-            yield case.row(name, IDLE, quantity, "W", power.watts, block=block)
+            scope = session.source.scope
+            yield case.row(name, IDLE, "power_mean", "W", power.watts, block=block, scope=scope)
 
 
 def _counted_power(session: PowerSession, clock: TimeSource) -> Watt:

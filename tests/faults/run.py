@@ -119,7 +119,7 @@ def fails(by: Iterable[str], copy: Path) -> tuple[bool, str]:
     lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
     if done.returncode not in (0, 1) or not lines:
         raise RuntimeError(f"{' '.join(wanted)} could not run\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return done.returncode == 1, lines[-1] if checks or done.returncode == 0 else lines[-2]
+    return done.returncode == 1, next((line for line in lines if line.startswith("FAILED ")), lines[-1])
 
 
 def place_of(by: str) -> tuple[bool, str]:

@@ -1,8 +1,7 @@
 """Where a number is used: the lines of the paper's text, claims, cells of tables, and figures.
 
-Text is read, not run: an id that is put together from pieces is looked for by its pieces, and one that a loop puts
-together by any text in the place of the loop's name. So a line may be named that in the end shows another number of
-the same kind, and none is missed.
+Text is read, not run: an id that is put together from pieces is found by the piece that it begins with, so a line may
+be named that in the end shows another number of the same kind.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.outputs import figure_of, figures
@@ -22,18 +21,8 @@ from octopus_study.report.tables import overview
 from octopus_study.report.tables.spec import Maker, make
 from octopus_study.report.tables.writers import Table
 
-# A call of the paper's functions -> what it adds to the id that it is given; `{over}` is its second argument.
-_CALLS = {
-    **dict.fromkeys(("num", "ci", "has", "measured", "time-or-why", "share"), ("",)),
-    "best": (".best_peer", ".speedup_over_best_peer", ".verdict_over_best_peer"),
-    **dict.fromkeys(("versus", "versus-like", "speedup"), (".speedup_over_{over}", ".verdict_over_{over}")),
-    "takes": (".verdict_over_{over}",),
-}
-_CALL = re.compile(rf"(?<![\w-])({'|'.join(sorted(_CALLS, key=len, reverse=True))})\(")
-_LET = re.compile(r"#?\blet ([\w-]+) = (?=[\w\"(])([^\n]*)")
-_PIECE = re.compile(r'"(?P<text>[^"]*)"|(?P<name>[A-Za-z][\w-]*)')
-_ANYTHING = r"[\w.-]+"
-_DEPTH = 5  # a name that is made of names
+_QUOTED = re.compile(r'"\.?([\w-]+(?:\.[\w-]+)+)[._]?"')  # an id, or the beginning of one
+_LEAST = 3  # parts of a beginning that names numbers of one kind
 
 
 class Watched(Frame):
@@ -65,109 +54,28 @@ class Watched(Frame):
 
 
 def in_text(identifier: str, frame: Frame, paper_dir: Path) -> Iterator[str]:
-    """Yield ``file:line`` of every place in the paper's text that may show a number."""
-    names = [identifier] + [
-        f"{alias.partition('-')[0]}.{identifier.partition('.')[2]}"
-        for alias, machine in frame.aliases.items()
-        if identifier.startswith(f"{machine}.")
-    ]
-    found = _all_references(paper_dir)
-    numbers = {number for name in names for number in found.by_text.get(name, ())}
-    for length in found.lengths:
-        for tail in {name[len(name) - length :] for name in names if len(name) >= length}:
-            for one, places in found.by_tail.get(tail, {}).items():
-                if any(one.fullmatch(name) for name in names):
-                    numbers.update(places)
-    yield from (found.places[number] for number in sorted(numbers))
-
-
-class _References(NamedTuple):
-    """All references of the paper's text, so that a number is told from those that none names at once.
-
-    Attributes
-    ----------
-    places : list of str
-        Places that show some, in the order of the text; `by_text` and `by_tail` count in it.
-    by_text : dict
-        Those of references that are an id.
-    by_tail : dict
-        Those of references that are ids of a kind, by what such ids end with: most ids end with none of these.
-    lengths : set of int
-        Of these ends: there are few, so that an id's own ends are looked up, instead of trying each.
-    """
-
-    places: list[str]
-    by_text: dict[str, list[int]]
-    by_tail: dict[str, dict[re.Pattern[str], list[int]]]
-    lengths: set[int]
+    """Yield ``file:line`` of every place in the paper's text that may show a number: one that has its id, whole or as
+    far as the text's functions add the rest, with its machine, with what stands for that, or without."""
+    machine, _, rest = identifier.partition(".")
+    aliases = (alias.partition("-")[0] for alias, of in frame.aliases.items() if of == machine)
+    found = _quoted(paper_dir)
+    places: list[tuple[int, str]] = []
+    for name in dict.fromkeys((identifier, rest, *(f"{alias}.{rest}" for alias in aliases))):
+        parts = name.split(".")
+        for count in range(min(_LEAST, len(parts)), len(parts) + 1):
+            places += found.get(".".join(parts[:count]), ())
+    yield from (place for _, place in sorted(set(places)))
 
 
 @cache
-def _all_references(paper_dir: Path) -> _References:
-    found = _References([], {}, {}, set())
+def _quoted(paper_dir: Path) -> dict[str, list[tuple[int, str]]]:
+    """Return the ids, and beginnings of ids, that stand in the paper's text, with the places in their order."""
+    found: dict[str, list[tuple[int, str]]] = {}
     for path in prose(paper_dir):
-        for line, pattern in _references(path):
-            place, text = f"{path.as_posix()}:{line}", _unescaped(pattern.pattern)
-            if re.escape(text) == pattern.pattern:
-                found.by_text.setdefault(text, []).append(len(found.places))
-            else:
-                tail = _unescaped(re.split(r"\]\+|(?<!\\)\)", pattern.pattern)[-1])
-                found.by_tail.setdefault(tail, {}).setdefault(pattern, []).append(len(found.places))
-            found.places.append(place)
-    found.lengths.update(map(len, found.by_tail))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            for match in _QUOTED.finditer(line):
+                found.setdefault(match[1], []).append((len(found), f"{path.as_posix()}:{number}"))
     return found
-
-
-def _unescaped(pattern: str) -> str:
-    return re.sub(r"\\(.)", r"\1", pattern)
-
-
-def _references(path: Path) -> list[tuple[int, re.Pattern[str]]]:
-    """Return every reference of a source as its line and a pattern of ids."""
-    source = path.read_text(encoding="utf-8")
-    lets: dict[str, list[str]] = {}
-    for match in _LET.finditer(source):
-        lets.setdefault(match[1], []).append(match[2])
-    found = []
-    for call in _CALL.finditer(source):
-        line = source.count("\n", 0, call.start()) + 1
-        first, *others = _arguments(source[call.end() :])
-        name, over = _pattern(first, lets), _pattern(others[0], lets) if others else _ANYTHING
-        if call[1] == "versus-like":
-            name = name.replace(r"\.octopus\.", re.escape(".octopus-image."))
-        for suffix in _CALLS[call[1]]:
-            added = re.escape(suffix).replace(re.escape("{over}"), over)
-            found.append((line, re.compile(name + added)))
-    return found
-
-
-def _arguments(text: str) -> list[str]:
-    """Return the arguments of a call from behind its bracket on."""
-    parts, depth, start, quoted = [], 0, 0, False
-    for place, char in enumerate(text):
-        quoted ^= char == '"'
-        if not quoted:
-            depth += (char in "([{") - (char in ")]}")
-            if depth < 0 or (char == "," and depth == 0):
-                parts.append(text[start:place])
-                start = place + 1
-            if depth < 0:
-                break
-    return parts or [""]
-
-
-def _pattern(expression: str, lets: dict[str, list[str]], depth: int = 0) -> str:
-    """Return a pattern of the texts that an expression may be."""
-    whole = ""
-    for piece in _PIECE.finditer(expression):
-        if piece["text"] is not None:
-            whole += re.escape(piece["text"])
-        elif piece["name"] in lets and depth < _DEPTH:
-            values = dict.fromkeys(_pattern(value, lets, depth + 1) for value in lets[piece["name"]])
-            whole += "".join(values) if len(values) == 1 else f"(?:{'|'.join(values)})"
-        else:
-            whole += _ANYTHING
-    return whole or _ANYTHING
 
 
 def in_tables(number: Number, frame: Frame) -> Iterator[str]:

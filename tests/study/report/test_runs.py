@@ -23,7 +23,7 @@ from octopus_study.report.build import derive, derive_all, numbers_of
 from octopus_study.report.frame import Frame
 from octopus_study.report.machines import aliases, machine_facts
 from octopus_study.report.runs import Run, load_runs, read_run
-from octopus_study.report.studies import drone, report_of, total_cost_draws
+from octopus_study.report.studies import drone, report_of, total_cost
 
 SPOILT = "stage_timing"
 # How many workloads show all that a large study derives; of the others all are taken.
@@ -257,7 +257,7 @@ def test_every_interval_that_a_study_forms_is_told_of_the_processes(
             lost.add(next(one.function for one in callers if one.function != "resampled"))
         return parts
 
-    for module in (statistics, line, samples, drone, total_cost_draws):
+    for module in (statistics, line, samples, drone, total_cost):
         monkeypatch.setattr(module, "by_process", watched)
     run = of_three_processes(read_run(runs / "reference" / "pretended-gpu" / f"{study}.csv", "reference"))
     assert list(derive(run, report_of(study))) and formed

@@ -162,6 +162,7 @@ def size_distributions(frame: Frame) -> Figure:
     _sizes(axes[0][0], machines[0])
     for place, (axis, view) in enumerate(zip(axes[0][1:], timed, strict=True)):
         _speed(axis, view)
+        style.title(axis, view.name, 60 // (1 + len(timed)))
         if place:
             axis.set_yticklabels([])
     style.bottom_legend(list(axes[0]), 4)
@@ -209,10 +210,9 @@ def _speed(axis: Axes, view: View) -> None:
         ends = [bars.end_of(number) for number in shown if number]
         if ends and (text := view.text(key.derive("times", BOUND))):
             bars.beside(axis, place, max(ends), text, gap=5, fontsize=6)
-    bars.listed(axis, [workload_name(view.frame[key]) for key in cases(view)], fontsize=7)
+    bars.names(axis, [workload_name(view.frame[key]) for key in cases(view)], fontsize=7)
     axis.set(xscale="log", xlabel="Kernels, all boxes (ms)")
-    style.plain_log(axis.xaxis)
-    style.title(axis, view.name)
+    style.plain_log(axis.xaxis, narrow=True)
 
 
 REPORT = StudyReport(

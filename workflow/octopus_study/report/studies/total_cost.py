@@ -6,32 +6,46 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from octopus_study.measure.dependence import PROCESS_BLOCKS, blocks_of, by_process, process_count
+from octopus_study.measure.statistics import Interval
 from octopus_study.names import IMAGE_KERNELS, IMAGE_MIXES, STRATEGIES, SUBJECT
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, published
 from octopus_study.report.machines import kind
 from octopus_study.report.measured import floor_of, memory_gains, noise, speedup, spread
 from octopus_study.report.missing import no_run
-from octopus_study.report.runs import Run
-from octopus_study.report.samples import groups, paired, pivot
-from octopus_study.report.selector import either
+from octopus_study.report.runs import Run, once
+from octopus_study.report.samples import RESAMPLES, Group, blocks, groups, paired, pivot
+from octopus_study.report.selector import either, where
+from octopus_study.report.student import mean_interval
 from octopus_study.report.studies import total_cost_figures
-from octopus_study.report.studies.total_cost_draws import PUBLISHED_TABLE, Costs, Draws, costs_of, gain
-from octopus_study.report.studies.total_cost_figures import METHODS, OWNERS, STUDY, TABLES, WORKLOADS, cases
+from octopus_study.report.studies.total_cost_figures import (
+    METHODS,
+    OWNERS,
+    PUBLISHED_TABLE,
+    SAME_TABLE,
+    STUDY,
+    TABLES,
+    WORKLOADS,
+    cases,
+)
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec, beside
-from octopus_study.report.tables.writers import Table
-from octopus_study.report.view import View
+from octopus_study.report.tables.writers import MISSING, Table
+from octopus_study.report.view import KERNEL, View
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LADDER = ("one-thread-per-image", "linear-search")
 PUBLISHED_OWNER = OWNERS[0]
 LIGHT, HEAVY = IMAGE_KERNELS
 SMALLEST = next(iter(IMAGE_MIXES))
-NEVER, UNDECIDED = "never", "undecided"
 NO_DOWNLOAD = "total_without_download"
 # Quantity -> what its gain is called; bytes and kernels are those of one table, however it is filled.
 GAINS = {name: name for name in ("setup", "upload", "kernel", "total")}
@@ -41,6 +55,117 @@ USES = {
     "break_even": published("amortisation", "{kernel}", "break_even"),
     "limit": published("stated_limits", "same-batch-repeated", "repetitions"),
 }
+
+
+class Draws(NamedTuple):
+    """A value as measured, then of resampled blocks or, where several processes measured, of each of them,
+    (1 + draws,); blocks, processes and rows that it rests on."""
+
+    values: np.ndarray
+    blocks: int
+    processes: int = 1
+    selector: str = ""
+
+    @property
+    def interval(self) -> Interval:
+        """The value with its interval (95 %)."""
+        value, draws = float(self.values[0]), self.values[1:]
+        if self.blocks < 2 or not draws.size:
+            return Interval(value, math.nan, math.nan, self.blocks, self.processes)
+        if self.processes == 1:
+            low, high = np.quantile(draws, (0.025, 0.975), method="inverted_cdf")
+        else:
+            value, low, high = np.exp(mean_interval(np.log(draws))[:3])
+        rests = (self.blocks, self.processes, self.processes == 1)
+        return Interval(float(value), float(low), float(high), *rests)
+
+
+class Costs(NamedTuple):
+    """What the methods cost on one workload: milliseconds before the first kernel (`once`) and of each kernel, by
+    method, (1 + draws,); those of the kernels by block; the fewest blocks of any stage."""
+
+    group: Group
+    once: dict[str, np.ndarray]
+    each: dict[str, np.ndarray]
+    kernels: pd.DataFrame
+    blocks: int
+
+    def ratio(self, table: str, method: str, uses: float) -> Draws:
+        """Return time with a table / time with a method after so many uses."""
+        times = [self.once[name] + uses * self.each[name] for name in (table, method)]
+        return self._draws(times[0] / times[1], table, method)
+
+    def _draws(self, values: np.ndarray, *methods: str) -> Draws:
+        place, mix = {"n": self.group.n, "layer": "host", "method": methods}, _light(self.group.workload)
+        there = dict.fromkeys((*methods, *[PUBLISHED_TABLE] * (SAME_TABLE in methods)))
+        rests = (
+            where(workload=mix, quantity="setup", **place),
+            where(workload=mix, quantity="upload", **place | {"method": there}),
+            where(workload=self.group.workload, quantity="kernel", **place),
+        )
+        return Draws(values, self.blocks, process_count(self.kernels), either(rests))
+
+
+def draw(table: pd.DataFrame | pd.Series) -> np.ndarray:
+    """Return medians over the blocks, (1 + draws, ...): as measured, then of blocks drawn with replacement, whole, so
+    that methods stay paired; or of each process where several measured."""
+    values = table.to_numpy()
+    parts = by_process(values, blocks_of(table))
+    if len(parts) > 1:
+        drawn = np.stack([np.median(part, axis=0) for part in parts])
+    else:
+        chosen = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
+        drawn = np.median(values[chosen], axis=1)
+    return np.concatenate([np.median(values, axis=0)[None], drawn])
+
+
+def gain(table: pd.DataFrame, method: str, other: str, selector: str) -> Draws | None:
+    """Return time of the other / time of the method over the blocks that both have; None where they are too few."""
+    both = paired(table, method, other)
+    return (
+        Draws(draw(both[other] / both[method]), len(both), process_count(both), selector)
+        if len(both) > 1
+        else None
+    )
+
+
+def together(*tables: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the blocks of those processes that measured all of some tables."""
+    common = set.intersection(*({*(table.index // PROCESS_BLOCKS)} for table in tables))
+    return [table[(table.index // PROCESS_BLOCKS).isin(common)] for table in tables]
+
+
+@once
+def costs_of(run: Run) -> Iterator[Costs]:
+    """Yield what each method costs on the workloads whose kernels the host timed. Setup and upload are those of the mix
+    with its light kernel; a table's upload takes as long, whether one call filled it or a loop."""
+    stages = {
+        (group.workload, group.quantity): blocks(rows)
+        for group, rows in groups(run, layer="host", unit="ms")
+        if group.quantity in ("setup", "upload", "kernel")
+    }
+    for group, _ in groups(run, quantity="kernel", layer="host"):
+        mix = _light(group.workload)
+        found = [stages.get((mix, "setup")), stages[group.workload, "kernel"], stages.get((mix, "upload"))]
+        shown = together(*(stage for stage in found if stage is not None))
+        if found[0] is not None and min(map(len, shown)):
+            once, each, *uploads = (dict(zip(map(str, stage), draw(stage).T, strict=True)) for stage in shown)
+            for upload in uploads:
+                if PUBLISHED_TABLE in upload:
+                    upload.setdefault(SAME_TABLE, upload[PUBLISHED_TABLE])
+                once = {name: times + upload.get(name, 0.0) for name, times in once.items()}
+            both = [name for name in each if name in once]
+            once, each = ({name: one[name] for name in both} for one in (once, each))
+            yield Costs(group, once, each, shown[1], min(map(len, shown)))
+
+
+def _light(workload: str) -> str:
+    return workload.replace("-heavy", "-light")
+
+
+def compares(group: Group, other: str) -> bool:
+    """Octopus is compared with the unfair baselines, and by the way back of its result."""
+    return other in LADDER or (other == PUBLISHED_TABLE and group.quantity == "download")
 
 
 def gains(run: Run) -> Iterator[Number]:
@@ -120,64 +245,21 @@ def _of_draws(run: Run, key: Key, drawn: list[Draws], function: Callable[..., np
     return make_number(key, source, "ratio", *interval, note=note)
 
 
-def download(run: Run) -> Iterator[Number]:
-    """Yield ``gain.download``: the result's way back with the table / with Octopus, which is the same array."""
-    ratios, chosen = [], []
-    for group, rows in groups(run, quantity="download", unit="ms"):
-        both = paired(pivot(rows), SUBJECT, PUBLISHED_TABLE)
-        if len(both) > 1:
-            ratios.append(float((both[PUBLISHED_TABLE] / both[SUBJECT]).median()))
-            chosen.append(group.rows_of(run, f"{SUBJECT} and {PUBLISHED_TABLE}").selector)
-    if ratios:
-        key = run.key("gain.download", method=SUBJECT, derived="over", other=PUBLISHED_TABLE)
-        source = run.from_rows("synthetic", either(chosen))
-        yield spread(key, source, ratios, float(np.median(ratios)), "mixes")
-
-
-def ladder_numbers(run: Run) -> Iterator[Number]:
-    """Yield ``ladder.<baseline>``: time of an unfair baseline / time of Octopus."""
-    for group, rows in groups(run, unit="ms", quantity="kernel"):
-        table = pivot(rows)
-        for other in LADDER:
-            for number in list(speedup(run, group, table, (SUBJECT, other), floor_of(table)))[:1]:
-                yield number.named(run.key("ladder", method=other))
-
-
 def reuse(run: Run, frame: Frame) -> Iterator[Number]:
-    """Yield, for the smallest mix and the published table, the uses from which on it is cheaper than block metadata
-    built as published; and ``reuse.<name>.<kernel>``: time with it / time with block metadata after the published
-    numbers of uses, at most 1 where the table has caught up."""
-    smallest = {f"{SMALLEST}-{kernel}": kernel for kernel in IMAGE_KERNELS}
+    """Yield ``reuse.<name>.<kernel>``: time with the published table / time with block metadata after the published
+    numbers of uses, on the smallest mix; at most 1 where the table has caught up."""
+    kernels = {f"{SMALLEST}-{kernel}": kernel for kernel in IMAGE_KERNELS}
     for costs in costs_of(run):
-        kernel = smallest.get(costs.group.workload)
-        for owner in OWNERS:
+        kernel = kernels.get(costs.group.workload)
+        for owner, (name, pattern) in product(OWNERS, USES.items()):
             if kernel and {owner, PUBLISHED_TABLE} <= set(costs.once):
-                if owner == PUBLISHED_OWNER:
-                    yield _crossover(run, costs)
-                for name, pattern in USES.items():
-                    number = frame[pattern.format(kernel=kernel)]
-                    uses = number.value if number.known else number.low  # of "100+" the lower end
-                    drawn = costs.ratio(PUBLISHED_TABLE, owner, uses)
-                    note = f"setup + upload + {uses:g} kernels, from medians"
-                    place = {"method": PUBLISHED_TABLE, "derived": "over", "other": owner}
-                    source = run.from_rows(costs.group.dataset, drawn.selector)
-                    key = run.key(f"reuse.{name}.{kernel}", **place)
-                    yield make_number(key, source, "ratio", *drawn.interval, note=note)
-
-
-def _crossover(run: Run, costs: Costs) -> Number:
-    """Return the uses from which on the table is the cheaper one: never in nearly all resamples, or undecided."""
-    drawn, group = costs.crossover(PUBLISHED_TABLE, PUBLISHED_OWNER), costs.group
-    found, note = drawn.interval, "setup + upload + uses * kernel, from medians"
-    place = {"derived": "crossover", "other": PUBLISHED_OWNER}
-    key, source = (
-        run.key(group.workload, int(group.n), PUBLISHED_TABLE, **place),
-        run.from_rows(group.dataset, drawn.selector),
-    )
-    if math.isfinite(found.high) and math.isfinite(found.value):
-        return make_number(key, source, "count", *found, note=note)
-    text = NEVER if math.isinf(found.low) else UNDECIDED
-    return make_number(key, source, "count", math.nan, text=text, note=f"{note}; {text}")
+                number = frame[pattern.format(kernel=kernel)]
+                uses = number.value if number.known else number.low  # of "100+" the lower end
+                drawn = costs.ratio(PUBLISHED_TABLE, owner, uses)
+                note = f"setup + upload + {uses:g} kernels, from medians"
+                key = run.key(f"reuse.{name}.{kernel}", method=PUBLISHED_TABLE, derived="over", other=owner)
+                source = run.from_rows(costs.group.dataset, drawn.selector)
+                yield make_number(key, source, "ratio", *drawn.interval, note=note)
 
 
 TIMES = Spec(
@@ -192,26 +274,33 @@ TIMES = Spec(
     absent=f"Total cost. {no_run(STUDY)}",
     widths=("1.7fr", *("1.1fr" for _ in METHODS)),
 )
-# A rung -> its name, and where its number is.
+# A rung -> its name, and the baseline or the gain over the table.
 _RUNGS = {
-    "one-thread-per-image": ("One thread per image", "ladder", {"method": LADDER[0]}),
-    "grid-stride-linear-search": ("Linear search by every thread", "ladder", {"method": LADDER[1]}),
-    "grid-stride-lookup-kernel-only": ("Lookup table, kernel alone", "gain.kernel", {}),
-    "grid-stride-lookup-with-setup": ("Lookup table with its setup", "gain.without_download", {}),
+    "one-thread-per-image": ("One thread per image", LADDER[0]),
+    "grid-stride-linear-search": ("Linear search by every thread", LADDER[1]),
+    "grid-stride-lookup-kernel-only": ("Lookup table, kernel alone", "kernel"),
+    "grid-stride-lookup-with-setup": ("Lookup table with its setup", "without_download"),
 }
-_OF_TABLE = {"method": PUBLISHED_OWNER, "derived": "over", "other": PUBLISHED_TABLE}
 
 
 def ladder(frame: Frame) -> Table:
     """The ladder of baselines: how much of a gain is the baseline's weakness."""
 
-    def rung(place: str, columns: dict[str, str]) -> Callable[[View], str]:
-        workload = place if columns else f"{place}.{SMALLEST}-{LIGHT}"
-        return lambda view: cells.number_text(view.frame, view.key(workload, **(columns or _OF_TABLE)))
+    def rung(name: str) -> Callable[[View], str]:
+        place = f"{SMALLEST}-{LIGHT}"
+        of_table = {"method": PUBLISHED_OWNER, "derived": "over", "other": PUBLISHED_TABLE}
+
+        def cell(view: View) -> str:
+            if name not in LADDER:
+                return cells.number_text(view.frame, view.key(f"gain.{name}.{place}", **of_table))
+            keys = view.cases(SUBJECT, "kernel", (KERNEL,), order=[f"{place}-ladder"])
+            return cells.number_text(view.frame, keys[0].speedup(name)) if keys else MISSING
+
+        return cell
 
     lines = [
-        ([name, frame.text(published("baseline_ladder", key, "gain"))], rung(place, columns))
-        for key, (name, place, columns) in _RUNGS.items()
+        ([name, frame.text(published("baseline_ladder", key, "gain"))], rung(baseline))
+        for key, (name, baseline) in _RUNGS.items()
     ]
     caption = (
         "Baselines from unfair to fair, 500 images, light kernel: time of the baseline / time of Octopus; of the "
@@ -223,9 +312,9 @@ def ladder(frame: Frame) -> Table:
 
 
 REPORT = StudyReport(
-    numbers=(gains, averages, download, ladder_numbers),
+    numbers=(gains, averages),
     beside_all=(reuse,),
-    compares=lambda group, other: False,
+    compares=compares,
     tables={"total_cost": TIMES, "ladder": ladder},
     figures={
         "total_cost_stack": Chart(
@@ -234,7 +323,7 @@ REPORT = StudyReport(
         ),
         "amortisation": Chart(
             total_cost_figures.amortisation,
-            "When a lookup table pays: time of many uses of one batch, as a multiple of that of Octopus.",
+            "When a lookup table pays: how much longer than Octopus each way takes for many uses of one batch.",
         ),
     },
 )

@@ -71,7 +71,7 @@ def run_ended(build: Path, figures: Path) -> list[str]:
         lines.append(f"claims on {name}: {told}")
     return [
         *lines[:3],
-        f"paper: {build / 'octopus.pdf'}; all tables: {build / 'supplement.pdf'}",
+        f"paper: {build / 'octopus.pdf'}; further tables: {build / 'supplement.pdf'}",
         f"all results, claims and charts in one page: {figures / 'report.html'}; a number's rows: octopus trace ID",
     ]
 

@@ -79,7 +79,7 @@ def rest(run: Run, table: Table, number: Number) -> Run:
     """Return a run with the rows of one number alone; of windows with one energy, which says what was measured."""
     chosen = set(table.rows(number.selector).tolist())
     if report_of(run.study).windows:
-        energies = run.rows["quantity"].str.startswith("energy_per_frame_") & run.rows["value"].notna()
+        energies = (run.rows["quantity"] == "energy_per_frame") & run.rows["value"].notna()
         chosen |= {int(place) for place in energies.to_numpy().nonzero()[0][:1]}
     return dataclasses.replace(run, rows=run.rows.iloc[sorted(chosen)].reset_index(drop=True))
 

@@ -146,40 +146,41 @@ def power_shown(runs: list[Run]) -> Iterator[Number]:
         yield shown(runs, "measured", "; ".join(map(place_name, measured)), ALL_ROWS)
 
 
-@once
-def _windows(run: Run) -> Iterator[pd.DataFrame]:
-    """Yield one table of all windows: indexed by layer, n, method and block, a column per quantity."""
+def _windows(run: Run) -> pd.DataFrame:
+    """Return one table of all windows: layer, n, method, block, and a column per quantity."""
     rows = run.rows[run.rows["layer"].isin((*LAYERS, "idle")) & run.rows["value"].notna()]
-    yield rows.pivot(index=["layer", "n", "method", "block"], columns="quantity", values="value")
+    table = rows.pivot(index=["layer", "n", "method", "block"], columns="quantity", values="value")
+    ways = ("window_energy_counter", "window_energy_integral")
+    columns = ["energy_per_frame", "power_mean", *ways, "window_start", "window", "frames"]
+    return table.reindex(columns=columns).reset_index()
 
 
 def windows(run: Run) -> Iterator[Number]:
     """Yield how many windows have an energy, how far counter and integral differ, and load over idle."""
     if not scope_of(run):
         return
-    energy, power = "energy_per_frame", "power_mean"
+    table = _windows(run)
+    work, back = table[table["layer"].isin(LAYERS)], table[table["layer"] == BACK_TO_BACK]
+    chosen = where(quantity="energy_per_frame", layer=LAYERS)
+    count = work["energy_per_frame"].count()
+    yield _fact(run, "windows", "count", count, "windows with an energy", chosen)
     ways = ["window_energy_counter", "window_energy_integral"]
-    table = _windows(run)[0].reindex(columns=[energy, power, *ways])
-    work = table[table.index.isin(LAYERS, level="layer")]
-    count, note = work[energy].count(), "windows with an energy"
-    yield _fact(run, "windows", "count", count, note, where(quantity=energy, layer=LAYERS))
     apart = (work[ways[0]] / work[ways[1]] - 1).abs().dropna()
     if len(apart):
-        note, chosen = (
-            f"largest |counter / integral - 1| of {len(apart)} windows",
-            where(quantity=ways, layer=LAYERS),
+        note = f"largest |counter / integral - 1| of {len(apart)} windows"
+        yield _fact(
+            run, "counter_agreement", "fraction", apart.max(), note, where(quantity=ways, layer=LAYERS)
         )
-        yield _fact(run, "counter_agreement", "fraction", apart.max(), note, chosen)
-    at_idle = where(quantity=power, layer="idle", method="idle")
-    idle = table[power].xs(("idle", "idle"), level=("layer", "method"))
-    least = work[power].xs(BACK_TO_BACK, level="layer").groupby(level="n").min()
-    over = (least / idle.groupby(level="n").max()).min()
-    note, both = (
-        "least load / highest idle of the same n",
-        either([where(quantity=power, layer=BACK_TO_BACK), at_idle]),
-    )
-    yield _fact(run, "least_load_over_idle", "ratio", over, note, both)
-    yield _fact(run, "idle", "W", idle.median(), "median of the idle windows", at_idle)
+    idle = table[(table["layer"] == "idle") & (table["method"] == "idle")]
+    at_idle = where(quantity="power_mean", layer="idle", method="idle")
+    over = (back.groupby("n")["power_mean"].min() / idle.groupby("n")["power_mean"].max()).dropna()
+    if len(over):
+        both = either([where(quantity="power_mean", layer=BACK_TO_BACK), at_idle])
+        note = "least load / highest idle of the same n"
+        yield _fact(run, "least_load_over_idle", "ratio", over.min(), note, both)
+    if idle["power_mean"].notna().any():
+        median = idle["power_mean"].median()
+        yield _fact(run, "idle", "W", median, "median of the idle windows", at_idle)
 
 
 def _fact(run: Run, name: str, unit: str, value: float, note: str, chosen: str) -> Number:
@@ -302,10 +303,11 @@ def paced(run: Run) -> Iterator[Number]:
                 note = f"{pair[0]} / {pair[1]}, {len(both)} {_NOTE}"
                 key, source = _over(run, group, pair, "energy"), group.rows_of(run, " and ".join(pair))
                 yield make_number(key, source, "ratio", *_ratio(_logs(both, pair)), len(both), note=note)
-    if PACED in set(run.rows.loc[run.rows["value"].notna(), "layer"]):
-        table = _windows(run)[0].loc[PACED]
-        rate = round(float((table["frames"] / table["window"]).median()), 1)
-        yield make_text(run.fact_key("frame_rate"), run.from_rows("", "layer=paced"), f"{rate:g}")
+    table = _windows(run)
+    rates = (table["frames"] / table["window"])[table["layer"] == PACED].dropna()
+    if len(rates):
+        rate = f"{round(float(rates.median()), 1):g}"
+        yield make_text(run.fact_key("frame_rate"), run.from_rows("", "layer=paced"), rate)
 
 
 def published_ratios(frame: Frame) -> Iterator[Number]:
@@ -391,9 +393,8 @@ def _spans(run: Run, name: str, rows: list[tuple]) -> Series:
 def _shown_round(run: Run) -> pd.DataFrame:
     """Return n, method, start, end and mean power of the windows of the first round of the published count, or of the
     largest one, that has every method."""
-    table = _windows(run)[0].rename(columns={"power_mean": "mean", "window_start": "start"})
-    table = table.dropna(subset=["start", "window", "mean"]).reset_index()
-    table = table[table["layer"] == BACK_TO_BACK]
+    table = _windows(run).rename(columns={"power_mean": "mean", "window_start": "start"})
+    table = table[table["layer"] == BACK_TO_BACK].dropna(subset=["start", "window", "mean"])
     counts = sorted(table["n"].unique())
     table = table[table["n"] == (SHOWN_COUNT if SHOWN_COUNT in counts else max(counts, default=0))]
     sizes = table.groupby("block")["method"].nunique()

@@ -19,7 +19,6 @@ from octopus_study.reference import crops as reference
 MATRICES, RANGES = ("bt601", "bt709", "bt2020"), ("limited", "full")
 CODINGS = list(product((NV12, P010), MATRICES, RANGES))
 HEIGHT, WIDTH = 100, 150
-WHOLE = [[0, 0, WIDTH, HEIGHT]]
 BOXES = np.array(
     [(0, 0, 150, 100), (3, 5, 40, 90), (10.5, 3.25, 70.75, 60.5), (149, 99, 150, 100), (147.2, 3, 149.9, 8),
      (1, 0, 148, 99), (131, 51, 150, 100)], np.float32,

@@ -17,7 +17,6 @@ from octopus.images import ImagePlan, sources, work
 SIDES = [(9, 7), (5, 12), (20, 3)]
 SIZES = [(4, 8), (12, 4), (8, 8)]
 NORMAL = {"mean": 100.0, "std": 50.0}
-AFFINE = {"gain": 1 / 50, "bias": -2.0}
 
 
 def pixels(channels=3, dtype=np.uint8):

@@ -17,18 +17,8 @@ from octopus.images.spec import FIXED
 from octopus_study.reference import images as reference
 
 RNG = np.random.default_rng(3)
-TOPS = {"uint8": 255, "uint16": 65535, "float32": 1}
 SIDES = [(40, 60), (7, 5), (1, 90), (33, 16), (120, 31)]
 SIZES = [(28, 56), (28, 28), (56, 28), (84, 56), (56, 112)]
-MEAN, STD = np.array([0.48, 0.46, 0.41, 0.5]), np.array([0.27, 0.26, 0.28, 0.25])
-
-
-def normal(spec):
-    return {"gain": spec.gain.astype(float), "bias": spec.bias.astype(float), "pad": spec.pad.astype(float)}
-
-
-def how(spec):
-    return {"filter": spec.filter, "antialias": spec.antialias, "rounding": spec.rounding, **normal(spec)}
 
 
 def test_torchs_rounding_is_that_of_its_float_kernels_on_a_gpu(monkeypatch):

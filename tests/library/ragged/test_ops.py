@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 import fake_torch
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from octopus import InputError, RaggedBatch
 from octopus.arrays import views
@@ -17,9 +16,6 @@ from octopus.kernels.operations import PARAMETERS
 from octopus.ragged import blockmap, ops
 from octopus.ragged.blockmap import STRATEGIES, BlockMap
 from octopus.ragged.plan import RaggedPlan
-from octopus_study.reference import ragged as ragged_reference
-
-SHAPES = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=12)
 
 
 def batch_of(shapes, dtype, seed=0):
@@ -29,24 +25,6 @@ def batch_of(shapes, dtype, seed=0):
         "uint8": lambda shape: random.integers(0, 256, shape, np.uint8),
     }[dtype]
     return RaggedBatch.from_list([draw(tuple(shape)) for shape in shapes])
-
-
-def parameters_of(operation, count):
-    random = np.random.default_rng(5)
-    return [random.random(count).astype(np.float32) + np.float32(0.3) for _ in range(PARAMETERS[operation])]
-
-
-def expected(operation, batch, given, dtype):
-    parts = []
-    for item, values in enumerate(batch):
-        first, second = [*(float(array[item]) for array in given), 0.0, 0.0][:2]
-        second = 1 / np.float32(second) if operation == "normalize" else second
-        parts.append(ragged_reference.apply(operation, values, first, second).ravel())
-    result = np.concatenate(parts)
-    return np.rint(result).clip(0, 255) if dtype == np.uint8 else result
-
-
-THRESHOLDS = {"block_metadata": 7}
 
 
 def test_one_number_counts_for_all_items_and_sequences_need_no_shape():

@@ -15,8 +15,6 @@ from octopus.backends.cuda.memory import DeviceArray
 
 pytestmark = pytest.mark.gpu
 
-FORMS = [(400, 600), (400, 601), (61, 1), (1, 5000), (200, 300, 3), (50, 77, 5), (3, 90_000)]
-
 
 def some_image(shape, dtype, seed=1):
     top = np.iinfo(dtype).max

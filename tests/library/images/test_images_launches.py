@@ -7,7 +7,7 @@ import numpy as np
 import pretended
 import pytest
 
-from octopus import InputError, RaggedBatch, images
+from octopus import InputError, RaggedBatch, images, set_num_threads
 from octopus.backends.cuda import stream_of
 from octopus.backends.cuda.memory import DeviceArray
 from octopus.images import packing, upload
@@ -123,15 +123,17 @@ def test_images_on_the_host_are_one_upload_and_those_on_the_gpu_are_read_in_plac
 
 
 def test_images_of_the_host_are_uploaded_while_others_are_packed(gpu, monkeypatch):
-    given, sent = pixels(), []
-    for least in (1 << 20, 1):
-        for module, name, value in (
-            (upload, "STRETCH_BYTES", least), (packing, "PIECE_BYTES", 40), (packing, "THREAD_BYTES", 40),
-        ):  # fmt: skip
-            monkeypatch.setattr(module, name, value)
-        del gpu.uploads[:]
-        images.resize(given, 6, device="cuda")
-        sent.append(list(gpu.uploads))
+    given, sent, threads = pixels(), [], set_num_threads(1)
+    monkeypatch.setattr(packing, "PIECE_BYTES", 40)
+    monkeypatch.setattr(packing, "THREAD_BYTES", 40)
+    try:
+        for least in (1 << 20, 1):
+            monkeypatch.setattr(upload, "STRETCH_BYTES", least)
+            del gpu.uploads[:]
+            images.resize(given, 6, device="cuda")
+            sent.append(list(gpu.uploads))
+    finally:
+        set_num_threads(threads)
     assert len(sent[0]) == 1 < len(sent[1]) and sum(sent[0]) == sum(sent[1])
 
 

@@ -188,7 +188,10 @@ def _times(gpu: bool, columns: Mapping[str, Columns], what: str, absent: str) ->
         "with Octopus and a reference that do so too.",
         absent=f"{what}. {absent}",
         # A cell over all columns would stretch those that are as wide as their content.
-        widths=("3.4fr", *("2.7fr",) * len(columns), *("2.1fr",) * len(columns)),
+        widths=(
+            *("3fr", *("2.7fr",) * len(columns)),
+            *("1.4fr" if one.get("layer") == "device" else "2.3fr" for one in columns.values()),
+        ),
     )
 
 

@@ -123,8 +123,8 @@ STEP_TABLE = Spec(
         "Step": cells.time(),
         "over transformers": cells.versus(ORIGINAL),
         "Preprocessing": cells.time(**_ALONE),
-        "of the step": cells.text(**_SHARE),
-        "with transformers": cells.text(**_SHARE, method=ORIGINAL),
+        "share": cells.text(**_SHARE),
+        "before": cells.text(**_SHARE, method=ORIGINAL),
         "over threads": cells.versus("transformers-threads", **_ALONE),
         "over compiled": cells.versus("transformers-compiled", **_ALONE),
         "over Rust": cells.versus("hf-processors-rs", **_ALONE),
@@ -133,7 +133,7 @@ STEP_TABLE = Spec(
     },
     caption="Images of Pillow through Qwen2-VL's processor and vision tower, in bfloat16 with random weights: time of "
     "the step with accelerate, and speed-up over transformers; of preprocessing alone its time, the share of the step "
-    "that it takes, and took with transformers, and the speed-up over transformers' processor in a thread per core, "
+    "that it takes, and took before with transformers, and the speed-up over its processor in a thread per core, "
     "compiled by torch for one shape, and over hf-processors-rs, a processor in Rust, whose rows are uploaded; the "
     "least cosine between the two embeddings of a patch, and the share of values that are one level off.",
     absent=_absent("A model's step"),

@@ -185,14 +185,14 @@ FAULTS = (
         "twice",
         f"{_STUDY}/peers/opencv.py",
         swap(_RESIZE, f"{_RESIZE}\n        {_RESIZE}"),
-        (f"{VERIFY}baselines", _EFFORT),
+        (f"{VERIFY}baselines",),
         "OpenCV resizes every crop twice",
     ),
     Fault(
         "slowed",
         f"{_STUDY}/peers/opencv.py",
         swap(_RESIZE, f"{_RESIZE}\n        __import__('time').sleep(1e-3)"),
-        (f"{VERIFY}baselines", _EFFORT),
+        (f"{VERIFY}baselines",),
         "OpenCV sleeps a millisecond for every crop",
     ),
     Fault(

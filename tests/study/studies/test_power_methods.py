@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from octopus.backends import cpu, cuda
+from octopus.backends import cpu
 from octopus.backends.cuda import memory
 from octopus_study.config import load_config
 from octopus_study.peers.job import CropJob, make_job
@@ -60,25 +59,6 @@ def job(count: int) -> CropJob:
 def test_each_so_manieth_crop_comes_to_the_host(count: int, every: int) -> None:
     found = job(count).result(every)
     assert list(found[:, 0, 0, 0]) == list(range(0, count, every))
-
-
-@pytest.mark.parametrize(("count", "every"), [(7, 1), (10, 3), (9, 3)])
-def test_no_more_than_these_are_copied_from_a_device(count: int, every: int, monkeypatch) -> None:
-    """The device's memory is the host's here, and a copy moves bytes between two addresses."""
-    on_host, moved = job(count), []
-
-    def copy(destination: int, source: int, nbytes: int, stream: object = None) -> None:
-        moved.append(nbytes)
-        ctypes.memmove(destination, source, nbytes)
-
-    monkeypatch.setattr(memory, "copy", copy)
-    monkeypatch.setattr(cuda, "stream_of", lambda stream: SimpleNamespace(sync=lambda: None))
-    values = on_host.out
-    out = memory.DeviceArray(values.shape, values.dtype, buffer=values, pointer=values.ctypes.data, ordinal=0)
-    there = CropJob(on_host.frame, on_host.boxes, on_host.size, on_host.mean, on_host.std, out)
-    found = there.result(every)
-    assert np.array_equal(found, values[::every])
-    assert sum(moved) == found.nbytes
 
 
 def test_the_methods_are_compared_by_crops_from_all_over_the_batch(context, monkeypatch) -> None:

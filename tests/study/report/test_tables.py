@@ -39,14 +39,6 @@ def test_every_table_exists_in_every_format(name: str, report: str, request: pyt
         assert (folder / f"{name}{suffix}").stat().st_size > 100
 
 
-def test_stage_table_shows_published_beside_measured(full: Path) -> None:
-    table = lines(full, "stage_timing")
-    assert table[0][2] == "Jetson Orin Nano, as published"
-    assert table[6][:3] == ["Crop and resize", "Published", "172.165 ms"]
-    assert any("unavailable (a)" in row for row in table)
-    assert caption(full, "stage_timing").endswith("(a) the CPU reads the boxes where they are.")
-
-
 def test_too_few_blocks_give_no_verdict() -> None:
     other = TIME.but(method="a")
     frame = Frame(
@@ -93,24 +85,6 @@ def test_a_speed_up_over_another_answer_is_marked_with_the_reason() -> None:
 def test_a_mark_of_another_answer_is_explained(name: str, full: Path) -> None:
     marked = any(cells.DIFFERENT in cell for row in lines(full, name) for cell in row)
     assert not marked or f"{cells.DIFFERENT}:" in caption(full, name)
-
-
-def test_each_share_belongs_to_its_own_saving(full: Path, numbers: Frame) -> None:
-    table = lines(full, "launch_overhead")
-    title = next(index for index, row in enumerate(table) if "Pretended GPU" in row[0])
-    published, fused = table[title + 1], table[title + 2]
-    assert (published[1], published[3]) == ("Numba dispatch", "1998")
-    assert (fused[1], fused[3]) == ("cuda.core launch", "999")
-    for row, name in ((published, "launches"), (fused, "launches-fused")):
-        key = f"gpu.stage_timing.visdrone.n1000.saving.{name}"
-        assert row[5] == numbers.text(key) and row[4] == numbers.text(f"{key}.expected")
-
-
-def test_padding_table_gives_a_verdict(full: Path) -> None:
-    verdicts = {row[0]: row[-1] for row in lines(full, "padding_waste")[2:]}
-    assert verdicts["Uniform (synthetic)"] == "identical"
-    assert verdicts["Temporal (synthetic)"] == "not published"
-    assert verdicts["VisDrone (synthetic)"] == "not comparable"
 
 
 def test_every_study_says_its_day_commit_data_and_foreign_load(runs: Path, tmp_path: Path) -> None:

@@ -89,18 +89,15 @@ def further_speedups(run: Run) -> Iterator[Number]:
     """Yield the speed-ups beside those of Octopus over every method."""
     for group, _, table in _timed(run):
         for pair in _PAIRS:
-            if set(pair) <= set(table.columns):
-                yield from speedup(run, group, table, pair, floor_of(table))
+            yield from speedup(run, group, table, pair, floor_of(table))
 
 
 def bound_shares(run: Run) -> Iterator[Number]:
-    """Yield the share that every method reaches of the write bound of its output."""
+    """Yield the share that every method reaches of the write bound of its output; those of Octopus and of the published
+    kernels every study has."""
     for group, _, table in _timed(run):
-        for method in table.columns:
-            # Those of Octopus and of the published kernels every study has.
-            if method not in (SUBJECT, f"{SUBJECT}{AGAIN}", PUBLISHED_PAIR[0]) and not method.startswith(
-                BOUND
-            ):
+        for method in table.columns.difference([SUBJECT, f"{SUBJECT}{AGAIN}", PUBLISHED_PAIR[0]]):
+            if not method.startswith(BOUND):
                 numbers = share_of_bound(run, group, table, method, bound_of(method))
                 yield from (number for number in numbers if number.derived == "share")
 

@@ -5,10 +5,7 @@ import time
 import numpy as np
 
 from octopus_study.data import synthetic, visdrone
-from octopus_study.data.size_table import (
-    draw_sizes,
-    read_size_table,
-)
+from octopus_study.data.size_table import draw_sizes, read_size_table
 from octopus_study.data.workload import sample_boxes
 
 MEDIAN, P95 = (39, 56), (162, 151)

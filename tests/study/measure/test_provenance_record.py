@@ -11,13 +11,7 @@ import pytest
 
 from octopus.errors import InputError
 from octopus_study.errors import MeasureError
-from octopus_study.measure import (
-    Case,
-    machine_facts,
-    validate_provenance,
-    write_provenance,
-    write_rows,
-)
+from octopus_study.measure import Case, machine_facts, validate_provenance, write_provenance, write_rows
 from octopus_study.measure import environment as environment_module
 from octopus_study.measure._files import repository_root
 from octopus_study.measure.digest import CODE

@@ -12,14 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from octopus.errors import InputError
-from octopus_study.data.receipt import (
-    SAMPLE_WANTED,
-    Receipt,
-    kept_receipt,
-    now,
-    read_receipt,
-    write_receipt,
-)
+from octopus_study.data.receipt import SAMPLE_WANTED, Receipt, kept_receipt, now, read_receipt, write_receipt
 from octopus_study.data.registry import Dataset, find_dataset
 from octopus_study.data.sentinel2 import FULL_SCENE, PINNED_WINDOW, Window
 from octopus_study.data.sentinel2_source import Sentinel2Source

@@ -75,11 +75,7 @@ def payload(*items: Any) -> int:
 
 
 def measure_memory(
-    target: str,
-    *,
-    kwargs: Mapping[str, Any] | None = None,
-    meter: Meter = "rss",
-    timeout: float = 300.0,
+    target: str, *, kwargs: Mapping[str, Any] | None = None, meter: Meter = "rss", timeout: float = 300.0
 ) -> MemoryLines:
     """Measure one method in a fresh Python process.
 

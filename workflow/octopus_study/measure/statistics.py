@@ -126,9 +126,7 @@ def _quantile(confidence: float) -> float:
 
 
 def ratio_interval(
-    a: Sequence[float] | np.ndarray,
-    b: Sequence[float] | np.ndarray,
-    confidence: float = 0.95,
+    a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray, confidence: float = 0.95
 ) -> Interval:
     """Return the median of the per-block ratio a / b with its interval, as :func:`median_interval` has it.
 
@@ -154,9 +152,7 @@ def ratio_interval(
 
 
 def unpaired_ratio_interval(
-    a: Sequence[float] | np.ndarray,
-    b: Sequence[float] | np.ndarray,
-    confidence: float = 0.95,
+    a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray, confidence: float = 0.95
 ) -> Interval:
     """Return median(a) / median(b) of samples that share no blocks; or, where the same number of processes measured
     both, the mean of their ratios.

@@ -79,9 +79,7 @@ def require_room(product: str, place: str, needed: int, free: int) -> None:
         )
 
 
-def make_all(
-    makers: Mapping[str, Callable[[], T]],
-) -> tuple[dict[str, T], dict[str, str]]:
+def make_all(makers: Mapping[str, Callable[[], T]]) -> tuple[dict[str, T], dict[str, str]]:
     """Make what can be had here; returns it by name, and why the others can't be had.
 
     Any failure is a row, never the end of a study.

@@ -24,11 +24,7 @@ class ReferenceCrops:
     """The right answer for any boxes of one frame, each box computed once by `reference.crops` in float64."""
 
     def __init__(
-        self,
-        frame: NDArray[np.uint8],
-        size: tuple[int, int],
-        mean: tuple[float, ...],
-        std: tuple[float, ...],
+        self, frame: NDArray[np.uint8], size: tuple[int, int], mean: tuple[float, ...], std: tuple[float, ...]
     ) -> None:
         self._frame, self._size = frame, size
         self._mean, self._std = np.array(mean), np.array(std)

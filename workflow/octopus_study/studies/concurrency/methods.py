@@ -30,10 +30,7 @@ from octopus_study.studies.concurrency.device import Device
 from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY, Pipeline
 from octopus_study.studies.concurrency.pipeline import PlacedPipeline
 
-ALONE = {
-    "visual-odometry-alone": VISUAL_ODOMETRY,
-    "satellite-matching-alone": SATELLITE_MATCHING,
-}
+ALONE = {"visual-odometry-alone": VISUAL_ODOMETRY, "satellite-matching-alone": SATELLITE_MATCHING}
 Latencies = dict[str, float]
 
 

@@ -38,13 +38,7 @@ from octopus_study.studies.detector.answers import (
     difference,
 )
 from octopus_study.studies.detector.inputs import INPUT_METHODS, InputJob, InputMethod
-from octopus_study.studies.detector.model import (
-    NAME,
-    REPRODUCIBLE,
-    Detections,
-    Detector,
-    reproducible,
-)
+from octopus_study.studies.detector.model import NAME, REPRODUCIBLE, Detections, Detector, reproducible
 
 log = logging.getLogger(__name__)
 

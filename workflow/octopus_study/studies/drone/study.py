@@ -43,10 +43,7 @@ def plan(context: Context) -> list[Part]:
     second = clips[0].head(SECOND, settings.frame_rate)
     case = _case(context, second)
     streams = Comparison(case, WHOLE, "pipelined", stream.NAMES)
-    return [
-        *parts,
-        Part(partial(stream.stream_rows, second, footage), (streams,)),
-    ]
+    return [*parts, Part(partial(stream.stream_rows, second, footage), (streams,))]
 
 
 def footage_of(context: Context, count: int, step: int = STEP) -> Footage:

@@ -36,11 +36,7 @@ IMPORT_ONCE = ("torch", "torchvision", "octopus_study.measure.runner", "octopus_
 MEMORY = ("first_allocated_peak", "allocated_peak", "reserved_peak", "device_delta")
 SPLITS = ("deterministic", "split_calls", "count")
 TIME = ("device", "forward", "ms")
-QUANTITIES = (
-    SPLITS,
-    *(("memory", name, "bytes") for name in MEMORY),
-    TIME,
-)
+QUANTITIES = (SPLITS, *(("memory", name, "bytes") for name in MEMORY), TIME)
 
 
 @dataclass(frozen=True)

@@ -208,11 +208,7 @@ def _bilinear(image: NDArray[np.uint8], height: int, width: int) -> NDArray[np.f
     return cv2.resize(image.astype(np.float32), (width, height), interpolation=cv2.INTER_LINEAR)
 
 
-RESIZERS: dict[str, Callable[..., NDArray[Any]]] = {
-    ONCE: _unrounded,
-    BETWEEN: _rounded,
-    BILINEAR: _bilinear,
-}
+RESIZERS: dict[str, Callable[..., NDArray[Any]]] = {ONCE: _unrounded, BETWEEN: _rounded, BILINEAR: _bilinear}
 
 
 def arranged(levels: NDArray[Any], task: str) -> NDArray[Any]:

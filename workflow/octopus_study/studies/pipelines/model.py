@@ -335,10 +335,7 @@ def _told(row: Row, step: Prepared | None) -> Row:
 
 
 def _of_the_model(
-    context: Context,
-    comparisons: Sequence[Comparison],
-    steps: dict[str, Prepared],
-    original: Prepared,
+    context: Context, comparisons: Sequence[Comparison], steps: dict[str, Prepared], original: Prepared
 ) -> Iterator[Row]:
     whole, differing, cosine = comparisons
     if not context.process and Accelerated.name in steps:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +13,6 @@ from octopus_study.data.distributions import (
     padding_waste,
     satellite_tiles,
     size_quantiles,
-    temporal,
     uniform,
 )
 
@@ -56,18 +53,6 @@ def test_side_ranges():
         assert sides.min() == low and high - 3 <= sides.max() <= high
     sides = np.diff(bimodal(4000, *FRAME).reshape(-1, 2, 2), axis=1)
     assert not ((sides > 160) & (sides < 384)).any()
-
-
-def test_temporal_starts_with_the_long_tail_and_drifts_by_its_limits():
-    frames = temporal(500, *FRAME)
-    assert len(frames) == 10
-    np.testing.assert_array_equal(frames[0], long_tail(500, *FRAME))
-    for before, after in pairwise(frames):
-        assert (before != after).any()
-        assert (after[:, :2] >= 0).all() and (after[:, 2:] <= FRAME).all()
-        sides = [boxes[:, 2:] - boxes[:, :2] for boxes in (before, after)]
-        assert np.abs(sides[1] - sides[0]).max() == 3 and sides[1].min() >= 16
-        assert np.abs(after[:, :2] - before[:, :2]).max() == 5
 
 
 def test_published_satellite_tiling():

@@ -51,19 +51,3 @@ def test_the_gpu_reads_and_writes_faster_than_nothing():
     rates = {row.method: row.value for row in rows if row.quantity == "bandwidth"}
     assert all(50 < rate < 20_000 for rate in rates.values())
     assert max(rates.values()) < 2 * min(rates.values())
-
-
-@pytest.mark.gpu
-def test_a_cold_cache_is_slower_than_a_hot_one_and_the_wait_is_not_counted():
-    from octopus.backends.cuda.memory import DeviceArray, copy
-    from octopus_study.measure.cuda import HEAD_START_US, CudaEventClock, l2_bytes
-
-    size = l2_bytes() // 16
-    source, target = (DeviceArray((size,), np.uint8).fill_bytes(1) for _ in range(2))
-
-    def run():
-        copy(target.pointer, source.pointer, size)
-
-    cold, hot = (CudaEventClock(cold=kind) for kind in (True, False))
-    times = {clock.layer: np.median([clock.time(run) for _ in range(30)]) for clock in (cold, hot)}
-    assert times["device_hot"] < times["device"] < HEAD_START_US / 1000

@@ -22,8 +22,8 @@ from octopus_study.peers.job import make_job
 from octopus_study.peers.method import NOT_BY_EVENTS, CropMethod
 from octopus_study.peers.opencv import ONE_THREAD, OpenCvDirect, OpenCvThreads
 from octopus_study.peers.registry import make
-from octopus_study.studies import memory, run_study
-from octopus_study.studies.arena import byte_crops, ladder, submit, versions
+from octopus_study.studies import run_study
+from octopus_study.studies.arena import byte_crops, ladder, memory, submit, versions
 from octopus_study.studies.arena import layers as arena_layers
 from octopus_study.studies.arena.layers import IN_SERIES, Batch, layers, too_slow
 from octopus_study.studies.arena.study import EDGES, Batches
@@ -31,8 +31,6 @@ from octopus_study.studies.arena.workloads import boxes_of, large_boxes, uniform
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import make_context
 from octopus_study.studies.crops import crop_job, reference_of
-
-MAKE = "octopus_study.peers.registry:make"
 
 
 class Right(CropMethod):
@@ -367,7 +365,7 @@ def test_a_thread_that_fails_is_heard(context):
 @pytest.mark.parametrize("method", OWN)
 def test_every_method_of_this_package_can_be_asked_for_its_memory(method):
     boxes = [[0, 0, 9, 9], [4, 5, 30, 40]]
-    probe = memory.probe(method, MAKE, "cpu", boxes, [6, 7], [50, 60, 3])
+    probe = memory.probe(method, "cpu", boxes, [6, 7], [50, 60, 3])
     item = 2 if method == "octopus-fp16" else 4
     assert probe.payload == 50 * 60 * 3 + 2 * 3 * 6 * 7 * item + 2 * 4 * 4
     (made,) = probe.run()
@@ -420,7 +418,7 @@ def test_all_layers_of_a_gpu_are_there_and_octopus_is_right_in_each(receipt, tmp
 @pytest.mark.gpu
 @pytest.mark.parametrize("method", OWN[:-1])
 def test_who_writes_into_memory_of_its_own_does_not_hold_the_job_s_too(method):
-    probe = memory.probe(method, MAKE, "cuda", [[0, 0, 99, 99]] * 4, [20, 24], [200, 200, 3])
+    probe = memory.probe(method, "cuda", [[0, 0, 99, 99]] * 4, [20, 24], [200, 200, 3])
     (made,) = probe.run()
     held = vars(made.job.out).get("_array")
     assert (held is not None) == (method not in ("octopus-fp16", "octopus-one-call"))

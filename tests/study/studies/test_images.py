@@ -9,11 +9,9 @@ from PIL import Image
 
 from octopus_study.measure import Method
 from octopus_study.peers.availability import Unavailable
-from octopus_study.studies.images import memory
 from octopus_study.studies.images.job import (
     BETWEEN,
     BILINEAR,
-    LEVELS,
     MERGE,
     ONCE,
     PATCH,
@@ -137,12 +135,3 @@ def test_every_method_gives_its_answer_or_says_what_is_missing(name, task):
     answer = made.check(method.timed(), method.right)
     otherwise = {"dali", "pillow-simd"} | ({"pillow"} if int(PIL.__version__.split(".")[0]) >= 13 else set())
     assert answer == "same" or (name in otherwise and method.why_different in answer)
-
-
-def test_the_memory_of_a_method_is_that_of_its_images_and_its_result():
-    probe = memory.probe("octopus", "small", 2, 1, "cpu")
-    shapes = sides("small", 2, 1)
-    (method,) = probe.run()
-    assert [list(image.shape[:2]) for image in method.job.images] == shapes.tolist()
-    assert probe.payload == 3 * shapes.prod(axis=1).sum() + method.job.result_bytes
-    assert float(np.abs(method.made).max()) < LEVELS

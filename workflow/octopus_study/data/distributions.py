@@ -39,24 +39,6 @@ def bimodal(n: int, width: int, height: int, seed: int = 42) -> Boxes:
     return _generate(n, width, height, seed, _bimodal_range)
 
 
-def temporal(n: int, width: int, height: int, frames: int = 10, seed: int = 42) -> list[Boxes]:
-    """Boxes that drift from frame to frame, as a tracker would give them.
-
-    Frame 0 is `long_tail`. Each later frame moves every box of the frame before it by -5..5 px in x and
-    y and changes its sides by -3..3 px, kept inside the frame and no smaller than 16 px. The jitter comes
-    from ``RandomState(seed + frame)``: the publication does not say how it was drawn.
-
-    Returns
-    -------
-    list of (n, 4) int32
-        ``xyxy``, one array per frame.
-    """
-    sequence = [long_tail(n, width, height, seed)]
-    for frame in range(1, frames):
-        sequence.append(_jitter(sequence[-1], width, height, RandomState(seed + frame)))
-    return sequence
-
-
 @dataclass(frozen=True)
 class PaddingWaste:
     """Bytes of the boxes' own pixels, bytes when all are padded to the largest, and the share wasted."""
@@ -160,15 +142,6 @@ def _check_inside(boxes: Boxes, width: int, height: int) -> None:
             f"asked for boxes in a {width} x {height} frame, but they reach ({right}, {bottom}); "
             "use a frame larger than the distribution's largest box"
         )
-
-
-def _jitter(boxes: Boxes, width: int, height: int, random: RandomState) -> Boxes:
-    move = random.randint(-5, 6, size=(len(boxes), 2))
-    grow = random.randint(-3, 4, size=(len(boxes), 2))
-    frame = np.array([width, height])
-    sides = np.clip(boxes[:, 2:] - boxes[:, :2] + grow, SMALLEST, frame)
-    corner = np.clip(boxes[:, :2] + move, 0, frame - sides)
-    return np.concatenate([corner, corner + sides], axis=1).astype(np.int32)
 
 
 def _sides(boxes: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

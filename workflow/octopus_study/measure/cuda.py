@@ -60,22 +60,19 @@ def probe_kernel(name: str) -> Any:
 
 
 class CudaEventClock:
-    """Time between two events on the default stream.
+    """Time between two events on the default stream, before which a buffer of twice the L2's size is rewritten.
 
     Parameters
     ----------
-    cold : bool
-        True rewrites a buffer of twice the L2's size before every run (layer `device`), False runs the
-        method once before (layer `device_hot`).
     throttle : callable, optional
         Why the device was slowed down since the last call, or None.
     """
 
-    def __init__(self, cold: bool = True, throttle: Callable[[], str | None] | None = None) -> None:
+    layer = "device"
+
+    def __init__(self, throttle: Callable[[], str | None] | None = None) -> None:
         from cuda.core import EventOptions
 
-        self.layer = "device" if cold else "device_hot"
-        self.cold = cold
         self.throttle = throttle
         self.watches_throttling = bool(getattr(throttle, "readable", throttle is not None))
         device = current()
@@ -91,11 +88,8 @@ class CudaEventClock:
     def time(self, run: Callable[[], object]) -> float:
         """Milliseconds on the device for what `run` queues on the default stream."""
         start, stop = self._events
-        if self.cold:
-            self._writes += 1
-            self._flush.fill(self._writes % 256, stream=self._stream)
-        else:
-            run()
+        self._writes += 1
+        self._flush.fill(self._writes % 256, stream=self._stream)
         self._wait()
         self._stream.record(start)
         run()

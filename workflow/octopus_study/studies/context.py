@@ -155,20 +155,20 @@ class Context:
         return HostClock(self._synchronize(), self.throttle, warm=self.device == "cuda")
 
     @property
-    def kernel_layers(self) -> tuple[str, ...]:
-        """Layers of the work alone: events with a cold and a hot L2 on a GPU, wall time on a CPU.
+    def kernel_layer(self) -> str:
+        """Layer of the work alone: events with a cold L2 on a GPU, wall time on a CPU.
 
         A CPU has no cold state that could be made at will; its output is larger than its caches.
         """
-        return ("host",) if self.device == "cpu" else ("device", "device_hot")
+        return "host" if self.device == "cpu" else "device"
 
     def clock(self, layer: str) -> Clock:
         """The clock of a layer: events on the device, or the host's wall time."""
-        if not layer.startswith("device"):
+        if layer != "device":
             return self.host_clock()
         from octopus_study.measure.cuda import CudaEventClock
 
-        return CudaEventClock(cold=layer == "device", throttle=self.throttle)
+        return CudaEventClock(self.throttle)
 
     def _synchronize(self) -> Any:
         if self.device == "cpu":

@@ -20,9 +20,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from octopus_study.measure import Row
-from octopus_study.peers.registry import make
-from octopus_study.studies import memory, one_thread
-from octopus_study.studies.arena import byte_crops, counts, ladder, submit, variants, video
+from octopus_study.studies import one_thread
+from octopus_study.studies.arena import byte_crops, counts, ladder, memory, submit, variants, video
 from octopus_study.studies.arena.layers import Batch, layers, names
 from octopus_study.studies.arena.pipeline import PageLocked
 from octopus_study.studies.arena.workloads import LARGE, VISDRONE, boxes_of, case_of, shared_count
@@ -100,4 +99,4 @@ class Batches:
         """Every method in a process of its own, but those that the batches could not make."""
         off = {} if context.config.arena.memory else dict.fromkeys(names(), SWITCHED_OFF)
         boxes = boxes_of(context, VISDRONE, part.case.n)
-        return memory.crop_rows(context, part, boxes, make, off | self.missing)
+        return memory.rows(context, part, boxes, off | self.missing)

@@ -83,7 +83,7 @@ def parts(context: Context) -> Iterator[Part]:
     for name, variant in VARIANTS.items():
         for count in variant.counts(context):
             case = case_of(context, f"{PREFIX}-{name}", count)
-            comparison = Comparison(case, QUANTITY, context.kernel_layers[0], (BASE, BOUND))
+            comparison = Comparison(case, QUANTITY, context.kernel_layer, (BASE, BOUND))
             yield Part(partial(_measure, variant=variant), (comparison,))
 
 

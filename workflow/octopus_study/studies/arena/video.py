@@ -139,7 +139,7 @@ def parts(context: Context) -> Iterator[Part]:
     for count in counts if context.device == "cuda" else [min(counts)]:
         bounds, threads = ((BOUND,), "") if context.device == "cuda" else ((), "-1thread")
         case = case_of(context, f"{WORKLOAD}{threads}", count)
-        layer = context.kernel_layers[0]
+        layer = context.kernel_layer
         yield Part(_measure, (Comparison(case, QUANTITY, layer, (*names, *bounds)),))
 
 

@@ -19,7 +19,6 @@ class Distribution(Section):
         min_length=1,
         description="distributions of box sizes",
     )
-    frames: Count = Field(10, description="frames of the temporal workload")
     times: bool = Field(
         True, description="whether crops are timed, or only what follows from the boxes alone"
     )

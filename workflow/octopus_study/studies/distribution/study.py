@@ -7,7 +7,6 @@ boxes), the fifth workload is the real pool on its own frame.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import cv2
 import numpy as np
@@ -21,10 +20,9 @@ from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.fused import Octopus, OctopusOnGpu
 from octopus_study.peers.job import CropJob
 from octopus_study.peers.published import Published
-from octopus_study.studies.comparison import Comparison, Part, compare
+from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import (
-    check,
     checked_rows,
     crop_job,
     every_checked,
@@ -34,10 +32,9 @@ from octopus_study.studies.crops import (
 
 STUDY = "distribution"
 VISDRONE = "visdrone"
-FRAME_CHECK = 10  # of each frame of the temporal workload every 10th crop is compared with the reference
 SWITCHED_OFF = "not measured in this run (distribution.times is false)"
 SAME_ON_CPU = "on a CPU the two passes are the whole way, see crop_resize_normalize"
-KERNELS, WHOLE, FRAME = "crop_resize_normalize", "end_to_end", "frame_time"
+KERNELS, WHOLE = "crop_resize_normalize", "end_to_end"
 GENERATORS: dict[str, Callable[..., NDArray[np.int32]]] = {
     "uniform": distributions.uniform,
     "long-tail": distributions.long_tail,
@@ -47,7 +44,7 @@ GENERATORS: dict[str, Callable[..., NDArray[np.int32]]] = {
 
 
 def plan(context: Context) -> list[Part]:
-    """A part for each workload: kernels, the whole way, and for successive frames the time of each."""
+    """A part for each workload: kernels, and the whole way."""
     return [_part(context, workload) for workload in context.config.distribution.workloads]
 
 
@@ -55,14 +52,11 @@ def _part(context: Context, workload: str) -> Part:
     settings = context.config.distribution
     dataset = context.workload.dataset if workload == VISDRONE else "synthetic"
     case = Case(STUDY, dataset, workload, settings.count)
-    comparisons = [
-        Comparison(case, KERNELS, context.kernel_layers[0], ("octopus", "published", "write-bound")),
+    comparisons = (
+        Comparison(case, KERNELS, context.kernel_layer, ("octopus", "published", "write-bound")),
         Comparison(case, WHOLE, "host", ("octopus", "published")),
-    ]
-    if workload == "temporal":
-        names = tuple(f"octopus/frame-{index}" for index in range(settings.frames))
-        comparisons.append(Comparison(case, FRAME, "host", names))
-    return Part(_measure, tuple(comparisons))
+    )
+    return Part(_measure, comparisons)
 
 
 def _measure(context: Context, part: Part) -> Iterator[Row]:
@@ -75,8 +69,6 @@ def _measure(context: Context, part: Part) -> Iterator[Row]:
         raise Unavailable(SWITCHED_OFF)
     context.require_room(len(boxes))
     yield from _speed(context, part, crop_job(context, boxes, frame))
-    for comparison in part.of(FRAME):
-        yield from _frame_times(context, comparison, frame)
 
 
 def _inputs(context: Context, workload: str) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
@@ -117,17 +109,3 @@ def _speed(context: Context, part: Part, job: CropJob) -> Iterator[Row]:
     missing = {published.name: SAME_ON_CPU}
     for quantity, methods in ((KERNELS, kernels), (WHOLE, whole)):
         yield from checked_rows(context, part.of(quantity), job, methods, expected, missing, every)
-
-
-def _frame_times(context: Context, comparison: Comparison, frame: NDArray[np.uint8]) -> list[Row]:
-    """The same plan over successive frames whose boxes jitter: does the time jitter with them?"""
-    settings, crops = context.config.distribution, reference_of(context, frame)
-    width, height = settings.frame
-    sequence = distributions.temporal(settings.count, width, height, settings.frames, context.seed)
-    job = crop_job(context, sequence[0], frame)
-    fused = Octopus(job)
-    methods, answers = [], {}
-    for name, boxes in zip(comparison.methods, sequence, strict=True):
-        methods.append(job.method(name, partial(fused.plan.run, job.working_frame, boxes, out=job.out)))
-        answers |= check(job, methods[-1:], crops.of(boxes[::FRAME_CHECK]), FRAME_CHECK)
-    return compare(context, comparison, methods, answers)

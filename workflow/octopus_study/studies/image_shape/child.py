@@ -114,7 +114,7 @@ def _width(order: Order, denoiser: Denoiser, image: NDArray[np.uint8], path: Pat
 def _clock(watch: PowerCapKept) -> Clock:
     from octopus_study.measure.cuda import CudaEventClock
 
-    return CudaEventClock(cold=True, throttle=watch)
+    return CudaEventClock(watch)
 
 
 def _time(order: Order, case: Case, timed: list[Method], clock: Clock) -> list[Row]:

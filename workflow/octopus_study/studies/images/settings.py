@@ -23,4 +23,3 @@ class Images(Section):
     max_seconds: Seconds = Field(
         6.0, description="seconds after which a comparison with its least number of blocks ends"
     )
-    memory: bool = Field(True, description="whether each method's memory is measured in a fresh process")

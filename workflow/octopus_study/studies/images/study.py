@@ -12,32 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from octopus_study.measure import Case, Row
-from octopus_study.studies import memory
 from octopus_study.studies.comparison import Part
 from octopus_study.studies.context import Context, empty_caches
-from octopus_study.studies.images import memory as image_memory
 from octopus_study.studies.images.job import ImageJob
 from octopus_study.studies.images.layers import Layers, comparisons
 from octopus_study.studies.images.own import OctopusImages
-from octopus_study.studies.images.owners import OWNERS
 from octopus_study.studies.images.registry import names
 from octopus_study.studies.images.workloads import BATCHES, count_of, images_of
 
 
 def plan(context: Context) -> Iterator[Part]:
-    """Every batch in its layers, and the memory of the first one's methods."""
-    cases = [
-        Case(context.study, context.workload.dataset, name, count_of(context, name))
-        for name in context.config.images.workloads
-    ]
-    for case in cases:
+    """Every batch in its layers."""
+    for name in context.config.images.workloads:
+        case = Case(context.study, context.workload.dataset, name, count_of(context, name))
         yield Part(_measure, tuple(comparisons(case, context.device)))
-    # How a block knows its image is told in bytes of a table, which each batch has as a row.
-    methods = tuple(name for name in names(context.device) if name not in {owner.name for owner in OWNERS})
-    yield Part(image_memory.rows, memory.comparisons(cases[0], methods))
 
 
 def _measure(context: Context, part: Part) -> Iterator[Row]:
@@ -46,7 +35,6 @@ def _measure(context: Context, part: Part) -> Iterator[Row]:
     counted = {"read_bytes": job.read_bytes, "result_bytes": job.result_bytes}
     for quantity, nbytes in counted.items():
         yield part.case.row("batch", "deterministic", quantity, "bytes", nbytes)
-    yield part.case.row("batch", "deterministic", "shapes", "count", len(np.unique(job.shapes, axis=0)))
     chosen = [each for each in part.comparisons if measures(each.key)]
     wanted = [name for name in names(context.device) if any(measures(each.key, name) for each in chosen)]
     layers = Layers(context, job, wanted)

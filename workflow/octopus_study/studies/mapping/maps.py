@@ -28,15 +28,13 @@ def comparisons(context: Context, case: Case, elements: int) -> list[Comparison]
 
 
 def map_rows(context: Context, part: Part, offsets: NDArray[np.int64]) -> Iterator[Row]:
-    """Rows of `map_bytes`, `blocks`, `setup` and `upload` of one batch."""
+    """Rows of `map_bytes`, `setup` and `upload` of one batch."""
     case, table, missing = part.case, 4 * int(offsets[-1]), {}
     if table > LARGEST_TABLE:
         missing["lookup"] = f"a table of {table:,} bytes; its setup is measured up to {LARGEST_TABLE:,}"
     for comparison in part.of(SETUP):
         for name in comparison.methods:
             yield case.row(name, "deterministic", "map_bytes", "bytes", map_bytes(name, offsets))
-    for name in ("block-metadata", "block-metadata-tuned"):
-        yield case.row(name, "deterministic", "blocks", "count", build_of(name, offsets)().blocks)
     makers = {SETUP: partial(_setup, offsets), UPLOAD: partial(_upload, offsets)}
     clock = HostClock(context.host_clock().synchronize, context.throttle)
     budget = context.budget_within(context.config.mapping.max_seconds)

@@ -25,7 +25,6 @@ from octopus_study.peers.availability import make_all
 from octopus_study.peers.ragged_job import RaggedJob, is_copy_like
 from octopus_study.studies.comparison import BASE, Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.limits import bandwidth
 from octopus_study.studies.mapping.maps import comparisons, map_rows
 from octopus_study.studies.mapping.tuner import tuner_rows
 
@@ -51,9 +50,8 @@ SHARE_OF_FREE = 0.6  # of the free memory that one case may take
 
 
 def plan(context: Context) -> Iterator[Part]:
-    """Per batch its maps and its operations; before them the bandwidth, behind them the tuner, which needs all."""
+    """Per batch its maps and its operations; behind them the tuner, which needs all."""
     measured: list[Row] = []
-    yield Part(lambda context, _: bandwidth(context))
     for distribution in context.config.mapping.distributions:
         for count in _counts(context):
             for part in _batch(context, distribution, count):
@@ -92,7 +90,7 @@ def _batch(context: Context, distribution: str, count: int) -> Iterator[Part]:
         named = case._replace(workload=f"{distribution}-{operation.replace('_', '-')}{suffix}")
         names = [name for name in METHODS if context.device == "cuda" or name not in GPU_ONLY]
         names += [COPY] * is_copy_like(operation, dtype)
-        comparison = Comparison(named, "kernel", context.kernel_layers[0], tuple(names))
+        comparison = Comparison(named, "kernel", context.kernel_layer, tuple(names))
         yield Part(partial(_operation, operation, shapes, dtype), (comparison,))
 
 

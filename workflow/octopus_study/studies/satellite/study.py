@@ -57,7 +57,7 @@ def plan(context: Context) -> Iterator[Part]:
             case = Case(STUDY, view.dataset, f"{view.name}-{variant}", len(tiles))
             bound = (BOUND,) if context.device == "cuda" else ()
             comparisons = (
-                Comparison(case, KERNEL, context.kernel_layers[0], (*kernels(context.device), *bound)),
+                Comparison(case, KERNEL, context.kernel_layer, (*kernels(context.device), *bound)),
                 Comparison(case, WHOLE, "host", tuple(whole(context.device))),
             )
             yield Part(partial(_measure, view, variant, tiles), comparisons)

@@ -35,7 +35,7 @@ def plan(context: Context) -> list[Part]:
 def _part(context: Context, mix: str) -> Part:
     lengths = sequence_lengths(mix, context.seed)
     case = Case(STUDY, "synthetic", mix, len(lengths))
-    layers = {"setup": "host", "kernel": context.kernel_layers[0], "total": "host"}
+    layers = {"setup": "host", "kernel": context.kernel_layer, "total": "host"}
     comparisons = (Comparison(case, quantity, layer, NAMES) for quantity, layer in layers.items())
     return Part(partial(_measure, lengths), tuple(comparisons))
 

@@ -1,4 +1,4 @@
-"""What the machine itself costs: launches, and the memory of each method."""
+"""What the machine itself costs and allows: launches, and the bandwidth of its memory."""
 
 from __future__ import annotations
 
@@ -6,19 +6,14 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from octopus.backends import cpu
 from octopus.backends.cuda import memory as cuda_memory
 from octopus_study.measure import Case, Method, Row
-from octopus_study.peers.fused import Octopus
-from octopus_study.peers.job import CropJob
-from octopus_study.peers.method import CropMethod
-from octopus_study.peers.published import NLaunches, Published
-from octopus_study.studies import memory
+from octopus_study.measure.bandwidth import MIB, bandwidth_rows
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
 
 LAUNCHERS = {"cuda": ("cuda-core-launch", "numba-dispatch"), "cpu": ("kernel-call",)}
-METHODS: dict[str, type[CropMethod]] = {kind.name: kind for kind in (Octopus, Published, NLaunches)}
-BOX = (4, 4, 60, 60)  # for memory neither pixels nor places matter
 
 
 def shared_count(context: Context) -> int:
@@ -76,15 +71,12 @@ def _cpu_launchers(context: Context) -> dict[str, Callable[[], object]]:
     return {"kernel-call": lambda: probes.empty(flags)}
 
 
-def memory_part(case: Case) -> Part:
-    """The four lines of each method, each in a process of its own."""
-    return Part(_memory, memory.comparisons(case, tuple(METHODS)))
-
-
-def _memory(context: Context, part: Part) -> Iterator[Row]:
-    return memory.crop_rows(context, part, np.tile(np.array([BOX], np.int32), (part.case.n, 1)), make)
-
-
-def make(name: str, job: CropJob) -> CropMethod:
-    """One of `METHODS`, in a process of its own."""
-    return METHODS[name](job)
+def bandwidth(context: Context) -> list[Row]:
+    """Write, read and copy bandwidth with buffers of many times the cache, within a quarter of the free memory."""
+    on_gpu = context.device == "cuda"
+    free = cuda_memory.free_bytes() if on_gpu else cpu.free_bytes()
+    nbytes = min(1024 * MIB if on_gpu else 256 * MIB, free // 4 // MIB * MIB)
+    return bandwidth_rows(
+        context.study, context.workload.dataset, nbytes, context.device, context.clock(context.kernel_layer),
+        context.budget, context.seed,
+    )  # fmt: skip

@@ -15,7 +15,7 @@ from octopus_study.measure.bandwidth import fill
 from octopus_study.peers.fused import NLaunchesFused, Octopus, OctopusOnGpu
 from octopus_study.peers.job import CropJob
 from octopus_study.peers.published import NLaunches, Published
-from octopus_study.studies import limits, one_thread
+from octopus_study.studies import one_thread
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import ReferenceCrops, checked_rows, crop_job, every_checked, reference_of
@@ -36,8 +36,7 @@ def plan(context: Context) -> Iterator[Part]:
     if context.device == "cpu":
         yield one_thread.part(_case(context, shared, f"{WORKLOAD}-1thread"), crops)
     yield from machine.launch_parts(context)
-    yield Part(lambda context, _: limits.bandwidth(context))
-    yield machine.memory_part(_case(context, shared))
+    yield Part(lambda context, _: machine.bandwidth(context))
 
 
 def _case(context: Context, count: int, workload: str = WORKLOAD) -> Case:
@@ -45,13 +44,13 @@ def _case(context: Context, count: int, workload: str = WORKLOAD) -> Case:
 
 
 def _comparisons(context: Context, case: Case) -> tuple[Comparison, ...]:
-    both, layers = ("octopus", "published"), context.kernel_layers
+    both, layer = ("octopus", "published"), context.kernel_layer
     return (
         Comparison(case, WHOLE, "host", (*both, "n-launches", "n-launches-fused")),
-        *(Comparison(case, KERNELS, layer, (*both, "write-bound")) for layer in layers),
+        Comparison(case, KERNELS, layer, (*both, "write-bound")),
         Comparison(case, BUILD, "host", both),
         Comparison(case, UPLOAD, "host", both),
-        *(Comparison(case, quantity, layers[0], ("published",)) for quantity in PASSES),
+        *(Comparison(case, quantity, layer, ("published",)) for quantity in PASSES),
     )
 
 

@@ -33,7 +33,7 @@ def ladder_part(context: Context, case: Case, shapes: NDArray[np.int64]) -> Part
     """
     shapes = shapes if context.device == "cuda" else shapes[:CPU_IMAGES]
     case = case._replace(workload=f"{case.workload}-ladder", n=len(shapes))
-    comparison = Comparison(case, "kernel", context.kernel_layers[0], (BASE, *KERNELS))
+    comparison = Comparison(case, "kernel", context.kernel_layer, (BASE, *KERNELS))
 
     def measure(context: Context, part: Part) -> Iterator[Row]:
         job = RaggedJob("blur3x3", shapes, "uint8", context.device, context.seed)

@@ -57,7 +57,7 @@ def _comparisons(context: Context, case: Case, kernel: str) -> Iterator[Comparis
         yield Comparison(case, quantity, "host", stages[quantity])
     yield Comparison(case, "total", "host", everyone)
     if context.device == "cuda":
-        yield Comparison(case, "kernel", context.kernel_layers[0], everyone)
+        yield Comparison(case, "kernel", context.kernel_layer, everyone)
 
 
 def _measure(operation: str, shapes: NDArray[np.int64], context: Context, part: Part) -> Iterator[Row]:

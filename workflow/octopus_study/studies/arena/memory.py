@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from octopus_study.measure import Case, MemoryProbe, Row, memory_rows, payload
-from octopus_study.measure.memory import MemoryLines
+from octopus_study.measure.memory import MemoryLines, Meter
 from octopus_study.peers.fused import HalfPrecision
 from octopus_study.peers.job import CropJob, make_job
-from octopus_study.peers.method import CropMethod, JobMethod
+from octopus_study.peers.method import CropMethod
+from octopus_study.peers.registry import make
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context, empty_caches
 
 log = logging.getLogger(__name__)
 
-TARGET = "octopus_study.studies.memory:probe"
+TARGET = "octopus_study.studies.arena.memory:probe"
 TIMEOUT_S = 300
 
 
@@ -31,32 +31,37 @@ def comparisons(case: Case, methods: tuple[str, ...]) -> tuple[Comparison, ...]:
     return tuple(Comparison(case, f"memory_{line}", "memory", methods, "bytes") for line in lines)
 
 
-def rows(
-    context: Context, part: Part, target: str, arguments: Mapping[str, Any], missing: Mapping[str, str]
-) -> Iterator[Row]:
-    """Four rows per method; one that `missing` explains gets its reason, and no process is started.
-
-    `target` is a function of a module that gives a `MemoryProbe` of a method's name and `arguments` in the process.
-    """
-    meter = "cuda" if context.device == "cuda" else "rss"
+def rows(context: Context, part: Part, boxes: NDArray[np.int32], missing: Mapping[str, str]) -> Iterator[Row]:
+    """Four rows per method; one that `missing` explains gets its reason, and no process is started."""
+    meter: Meter = "cuda" if context.device == "cuda" else "rss"
+    kwargs = {
+        "device": context.device,
+        "boxes": boxes.tolist(),
+        "size": list(context.config.crop.size),
+        "frame_shape": list(context.workload.frame.shape),
+    }
     for method in part.comparisons[0].methods:
         if method in missing:
             for comparison in part.comparisons:
                 yield from comparison.gaps(missing[method], [method])
             continue
         log.info("memory of %s", method)
-        kwargs = {"method": method, "device": context.device, **arguments}
-        yield from memory_rows(part.case, method, target, kwargs=kwargs, meter=meter, timeout=TIMEOUT_S)
+        given = {"method": method, **kwargs}
+        yield from memory_rows(part.case, method, TARGET, kwargs=given, meter=meter, timeout=TIMEOUT_S)
 
 
-def probed(
-    device: str, needed: int, small: Callable[[], JobMethod], make: Callable[[], JobMethod]
+def probe(
+    method: str, device: str, boxes: list[list[int]], size: list[int], frame_shape: list[int]
 ) -> MemoryProbe:
-    """A method that has run once on a small job, and what it does with its own; their pixels don't matter."""
-    alive: list[JobMethod] = []
+    """A method that has run once on one crop, and what it does with all.
 
-    def run(made: Callable[[], JobMethod]) -> list[JobMethod]:
-        alive[:] = [made()]
+    The sizes of the boxes matter (padding), the pixels don't, so that no data are read here.
+    """
+    frame, all_boxes = np.zeros(frame_shape, np.uint8), np.array(boxes, np.int32).reshape(-1, 4)
+    alive: list[CropMethod] = []
+
+    def run(count: int) -> list[CropMethod]:
+        alive[:] = [make(method, _job(frame, all_boxes[:count], (size[0], size[1]), device))]
         alive[0].run()
         if device == "cuda":
             from octopus_study.measure.cuda import synchronize
@@ -64,46 +69,15 @@ def probed(
             synchronize()
         return alive
 
-    run(small)
+    run(1)
     has_allocator = alive[0].allocator_peak() is not None
     alive.clear()
     empty_caches(device)
     peak = (lambda: alive[0].allocator_peak() or 0) if has_allocator else None
-    return MemoryProbe(needed, lambda: run(make), peak)
-
-
-def crop_rows(
-    context: Context,
-    part: Part,
-    boxes: NDArray[np.int32],
-    make: Callable[[str, CropJob], CropMethod],
-    missing: Mapping[str, str] | None = None,
-) -> Iterator[Row]:
-    """The rows of methods on crops; `make` is a function of a module, since the process gets it by its name."""
-    arguments = {
-        "make": f"{make.__module__}:{make.__name__}",
-        "boxes": boxes.tolist(),
-        "size": list(context.config.crop.size),
-        "frame_shape": list(context.workload.frame.shape),
-    }
-    return rows(context, part, TARGET, arguments, missing or {})
-
-
-def probe(
-    method: str, make: str, device: str, boxes: list[list[int]], size: list[int], frame_shape: list[int]
-) -> MemoryProbe:
-    """A method on crops. The sizes of the boxes matter (padding), the pixels don't, so that no data are read here."""
-    module, _, function = make.partition(":")
-    made = getattr(import_module(module), function)
-    frame, all_boxes = np.zeros(frame_shape, np.uint8), np.array(boxes, np.int32).reshape(-1, 4)
-
-    def of(count: int) -> Callable[[], JobMethod]:
-        return lambda: made(method, _job(frame, all_boxes[:count], (size[0], size[1]), device))
-
     kind = np.float16 if method == HalfPrecision.name else np.float32
     result = ((len(all_boxes), frame_shape[2], *size), kind)
     needed = payload(frame, result, ((len(all_boxes), 4), np.float32))
-    return probed(device, needed, of(1), of(len(all_boxes)))
+    return MemoryProbe(needed, lambda: run(len(all_boxes)), peak)
 
 
 class LateResult:

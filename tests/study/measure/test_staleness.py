@@ -137,7 +137,7 @@ def changed(checkout: Path, before: dict[str, str], name: str, text: str) -> set
     [
         ("peers/cvcuda.py", {"arena"}),
         ("studies/distribution/study.py", {"distribution"}),
-        ("studies/concurrency/worker.py", {"concurrency"}),  # started by its name
+        ("studies/concurrency/processes.py", {"concurrency"}),  # started by its name
         ("studies/one_thread.py", {"arena", "stage_timing"}),
         ("names.py", {"report"}),
         ("studies/__init__.py", set()),

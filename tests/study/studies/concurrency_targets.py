@@ -15,5 +15,5 @@ class Runs:
     def run(self):
         return {os.environ["PIPELINE"]: time.perf_counter_ns()}
 
-    def method(self):
-        return self.order.method
+    def arm(self):
+        return self.order.arm

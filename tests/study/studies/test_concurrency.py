@@ -7,25 +7,18 @@ import pytest
 
 from octopus_study.measure import Budget, Case, Method, run_paired, validate_rows
 from octopus_study.peers.availability import Unavailable
-from octopus_study.studies.concurrency.comparisons import (
-    PROCESSES,
-    PROCESSES_MPS,
-    BlockClock,
-    Recorded,
-    comparisons,
-    same,
-)
-from octopus_study.studies.concurrency.methods import METHODS
+from octopus_study.studies.concurrency.arms import ARMS
 from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY
-from octopus_study.studies.concurrency.pool import CLIENTS, Pool
+from octopus_study.studies.concurrency.processes import PROCESSES, PROCESSES_MPS, Order, Pool
+from octopus_study.studies.concurrency.study import BlockClock, Recorded, comparisons, same
 from octopus_study.studies.concurrency.trace import Trace
-from octopus_study.studies.concurrency.worker import Order
 
 CASE = Case("concurrency", "synthetic", "two-models", 2)
-ORDER = Order("sequential", "frame.npy", 42)
+ORDER = Order("sequential", np.zeros((4, 4, 3), np.uint8), 42)
 GIB = 1 << 30
-TRACE = Trace(1, 0.5, None, None, 2.0, 0.75)
+TRACE = Trace(0.5, None, None, 2.0, 0.75)
 MEMORY = [one for one in comparisons("synthetic") if one.layer == "memory"]
+HERE = [name for name, arm in ARMS.items() if not arm.processes]
 
 
 class Counting:
@@ -54,8 +47,7 @@ def timed(methods, throttled=lambda: None):
 
 def test_latencies_are_those_of_the_runs_that_were_timed():
     recorded, rows = timed({"sequential": Counting()})
-    own = [row for row in rows if row.quantity == "makespan"]
-    found = recorded["sequential"].rows(CASE, own)
+    found = recorded["sequential"].rows("sequential", rows)
     validate_rows(found)
     odometry = [row for row in found if row.quantity == "latency_visual_odometry"]
     assert [(row.block, row.value) for row in odometry] == [(block, 3.0 + block) for block in range(5)]
@@ -65,8 +57,8 @@ def test_latencies_are_those_of_the_runs_that_were_timed():
 def test_latencies_of_throttled_blocks_are_left_out_and_the_others_stay_in_step():
     asked = iter(range(100))
     recorded, rows = timed({"sequential": Counting()}, lambda: "hot" if next(asked) == 3 else None)
-    own = [row for row in rows if row.quantity == "makespan"]
-    blocks = {row.block: row.value for row in recorded["sequential"].rows(CASE, own) if row.value < 100}
+    found = recorded["sequential"].rows("sequential", rows)
+    blocks = {row.block: row.value for row in found if row.value < 100}
     assert blocks == {0: 3.0, 1: 4.0, 3: 6.0, 4: 7.0}
 
 
@@ -74,8 +66,12 @@ def test_blocks_stay_in_step_when_another_method_fails():
     recorded, rows = timed({"two-threads": Counting(), "two-streams": Counting(fail_at=4)})
     own = [row for row in rows if row.method == "two-threads" and row.quantity == "makespan"]
     assert len(own) >= 3
-    found = [row for row in recorded["two-threads"].rows(CASE, own) if row.value < 100]
+    found = [row for row in recorded["two-threads"].rows("two-threads", rows) if row.value < 100]
     assert [row.block for row in found] == [row.block for row in own]
+    gaps = recorded["two-streams"].rows("two-streams", rows)
+    assert {row.quantity: row.answer for row in gaps} == dict.fromkeys(
+        ("latency_visual_odometry", "latency_satellite_matching"), "unavailable: RuntimeError: lost"
+    )
 
 
 def test_answers_are_compared_array_by_array():
@@ -123,7 +119,7 @@ class Worker:
 
     def hear(self, seconds):
         command, arguments = self.said[-1]
-        if (command, str(*arguments[:1])) in self.fails or (self.order.method, command) in self.fails:
+        if (self.order.arm, command) in self.fails:
             raise Unavailable(f"{command} fails")
         taken = {"context": GIB // 2, "load": GIB}.get(command, 0)
         self.gpu.free -= taken
@@ -155,12 +151,6 @@ class Daemon:
     def clients(self):
         return set(self._clients_of([each.pid for each in self._members if each.environment and each.held]))
 
-    def servers(self):
-        return [9]
-
-    def listing(self):
-        return ["PID ID"]
-
     def wait_for(self, workers, seconds=5.0):
         return "" if self.clients() == set(workers) else f"clients are {sorted(self.clients())}"
 
@@ -189,10 +179,9 @@ def test_contexts_and_memory_are_what_the_gpu_loses():
         assert pool.still_attached() == ""
     validate_rows(rows)
     half = GIB / 2
-    without, clients = 2 + len(METHODS), 2 + CLIENTS
     assert values(rows, "process_context") == {
-        **{("process", block): half for block in range(without)},
-        **{("process-mps", block): half for block in range(clients)},
+        **{("process", block): half for block in range(2 + len(HERE))},
+        **{("process-mps", block): half for block in range(2)},
     }
     delta = values(rows, "device_delta")
     assert delta[PROCESSES, 0] == delta[PROCESSES_MPS, 0] == 3 * GIB
@@ -200,7 +189,7 @@ def test_contexts_and_memory_are_what_the_gpu_loses():
     assert pool.notes["mps"]["clients"] == pool.notes["mps"]["processes"]
     assert not daemon.open
     assert gpu.free == 80 * GIB
-    assert sum(bool(each.environment) for each in members) == clients
+    assert sum(bool(each.environment) for each in members) == 2
 
 
 @pytest.mark.parametrize("clients_of", [lambda own: [], lambda own: own[:1], lambda own: [*own, 7]])
@@ -216,32 +205,32 @@ def test_without_the_proof_the_mps_method_does_not_run(clients_of):
 
 
 def test_a_process_that_fails_is_a_gap_and_the_others_go_on():
-    fails = {("two-threads", "load"), ("capture", "lightglue")}
-    pool, _, _, _ = pool_of(fails=fails)
+    pool, _, _, _ = pool_of(fails={("two-threads", "load"), ("prefetch", "trace")})
     with pool:
         rows = list(pool.work(MEMORY))
-    assert pool.captured == {
-        "superpoint": "",
-        "lightglue": "capture fails",
-        "dinov2": "",
-        "efficientloftr": "",
+    gaps = {(row.method, row.quantity): row.answer for row in rows if row.value is None}
+    assert gaps == {
+        ("two-threads", "device_delta"): "unavailable: load fails",
+        ("prefetch", "kernel_busy"): "unavailable: trace fails",
     }
-    gaps = {row.method: row.answer for row in rows if row.value is None}
-    assert gaps == {"two-threads": "unavailable: load fails"}
-    assert pool._graphs() == ["superpoint", "dinov2", "efficientloftr"]
-    assert set(pool.traces) == set(METHODS) - {"two-threads"}
+    assert pool.missing == {"two-threads": "load fails"}
+    traced = {row.method for row in rows if row.quantity == "kernel_filled"}
+    assert traced == {*HERE} - {"two-threads", "prefetch"}
 
 
-def test_a_pool_that_fails_to_begin_leaves_no_daemon_and_no_process(monkeypatch):
-    def fail():
-        raise OSError("no more processes")
+def test_a_pool_that_fails_to_begin_leaves_no_daemon_and_no_process():
+    pool, members, daemon, _ = pool_of()
+    make, closed = pool._make, []
 
-    pool, members, _, _ = pool_of()
-    closed, ended = [], []
-    monkeypatch.setattr(pool, "_start_ahead", fail)
-    monkeypatch.setattr(Worker, "close", lambda self, kill=False: closed.append(self))
-    monkeypatch.setattr(Daemon, "__exit__", lambda self, *_: ended.append(self.open))
-    with pytest.raises(OSError, match="no more processes"), pool:
+    def failing(order, environment):
+        if len(members) == len(HERE) + 3:
+            raise ValueError("no more processes")
+        process = make(order, environment)
+        process.close = lambda kill=False: closed.append(process)
+        return process
+
+    pool._make = failing
+    with pytest.raises(ValueError, match="no more processes"), pool:
         pass
-    assert ended == [True]
-    assert len(closed) == len(members) == 4 + len(pool._own) + 2 + 2 + CLIENTS
+    assert not daemon.open
+    assert closed == members[::-1]

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import tiny_torch
 
-from octopus_study.studies.concurrency.methods import (
-    ALONE,
-    METHODS,
-    AsyncPipeline,
-    Prefetch,
-    make,
-    pipelines_of,
-)
+from octopus_study.studies.concurrency.arms import ALONE, ARMS, InProcess, stage_runs
 from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY
-from octopus_study.studies.concurrency.pipeline import stage_runs
 
-BOTH = [name for name in METHODS if name not in ALONE]
+HERE = [name for name, arm in ARMS.items() if not arm.processes]
+BOTH = [name for name in HERE if name not in ALONE]
+STAGES = ("visual_odometry-1", "satellite_matching-2")
 
 
-def run(name, pipelines=None, captured=()):
-    method = make(name, tiny_torch.device(), pipelines or tiny_torch.pipelines(), captured)
+def make(name, log=None):
+    arm = ARMS[name]
+    arm = replace(arm, captured=STAGES) if arm.captured else arm
+    return InProcess(arm, tiny_torch.device(), tiny_torch.pipelines(log))
+
+
+def run(name):
+    method = make(name)
     try:
         return method.run(), method.check()
     finally:
@@ -33,11 +35,11 @@ def expected(name):
     return (values + 2 * values) * 3
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", HERE)
 def test_every_method_gives_the_results_of_its_pipelines(name):
-    latencies, found = run(name, captured=("visual_odometry-1", "satellite_matching-2"))
-    assert tuple(latencies) == pipelines_of(name) or set(latencies) == set(pipelines_of(name))
-    for pipeline in pipelines_of(name):
+    latencies, found = run(name)
+    assert set(latencies) == set(ARMS[name].pipelines)
+    for pipeline in ARMS[name].pipelines:
         np.testing.assert_array_equal(found[f"{pipeline}.points"], expected(pipeline))
         np.testing.assert_array_equal(found[f"{pipeline}.answer"], [np.median(expected(pipeline))])
 
@@ -52,15 +54,14 @@ def test_a_result_is_there_after_it_was_asked_for_and_the_critical_one_is_not_la
 
 def test_two_streams_begin_where_the_host_never_waits_and_end_with_the_less_critical():
     log = []
-    method = make("two-streams", tiny_torch.device(), tiny_torch.pipelines(log))
-    method.run()
+    make("two-streams", log).run()
     assert log == ["satellite_matching-1", "visual_odometry-1", "visual_odometry-2", "satellite_matching-2"]
 
 
-@pytest.mark.parametrize("kind", [Prefetch, AsyncPipeline])
-def test_a_copy_ahead_that_is_left_out_is_seen(kind, monkeypatch):
-    method = kind(tiny_torch.device(), tiny_torch.pipelines())
-    monkeypatch.setattr(kind, "_copy_next", lambda self: None)
+@pytest.mark.parametrize("name", ["prefetch", "pipeline"])
+def test_a_copy_ahead_that_is_left_out_is_seen(name, monkeypatch):
+    method = make(name)
+    monkeypatch.setattr(method, "copy_next", lambda: None)
     found = method.check()
     method.close()
     assert all(np.isnan(array).all() for name, array in found.items() if name.endswith("points"))

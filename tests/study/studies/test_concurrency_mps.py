@@ -28,7 +28,6 @@ echo "$command" >> "{log}"
 case $command in
     get_server_list) [ -s "{clients}" ] && echo 4242; exit 0;;
     get_client_list) [ "$argument" = 4242 ] && cat "{clients}";;
-    ps) echo "PID   ID"; cat "{clients}";;
     quit) {quit};;
     *) exit 5;;
 esac
@@ -74,8 +73,6 @@ def test_clients_that_are_attached_are_proved(pretended):
         assert daemon.clients() == set()
         clients.write_text("101\n102\n")
         assert daemon.wait_for([102, 101]) == ""
-        assert daemon.servers() == [4242]
-        assert daemon.listing() == ["PID ID", "101", "102"]
         process = int((folder / mps.PID_FILE).read_text())
         assert alive(process)
     assert log.read_text().splitlines()[-1] == "quit"

@@ -32,20 +32,20 @@ def test_kernels_and_uploads_are_read_from_a_trace():
 
 def test_one_stream_has_no_overlap_and_gaps_are_not_busy():
     found = summary([kernel(7, 0, 1), kernel(7, 3, 4)], PROCESSORS)
-    assert (found.kernels, found.busy, found.time) == (2, 0.5, 2)
-    assert found.overlap is None
-    assert found.hidden is None
+    assert (found.kernel_busy, found.kernel_time) == (0.5, 2)
+    assert found.kernel_overlap is None
+    assert found.copies_hidden is None
 
 
 def test_two_streams_overlap_where_both_work():
     found = summary([kernel(7, 0, 4), kernel(8, 3, 5), kernel(8, 6, 8)], PROCESSORS)
-    assert found.busy == 7 / 8
-    assert found.overlap == 1 / 4
+    assert found.kernel_busy == 7 / 8
+    assert found.kernel_overlap == 1 / 4
 
 
 def test_an_upload_is_hidden_while_a_kernel_runs():
     found = summary([kernel(7, 0, 2), Work(UPLOAD, 9, 1, 3), Work(UPLOAD, 9, 5, 7)], PROCESSORS)
-    assert found.hidden == 0.25
+    assert found.copies_hidden == 0.25
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_an_upload_is_hidden_while_a_kernel_runs():
 )
 def test_a_kernel_fills_the_gpu_with_a_block_for_every_multiprocessor(blocks, filled):
     first, second = blocks
-    assert summary([kernel(7, 0, 1, first), kernel(7, 1, 4, second)], PROCESSORS).filled == filled
+    assert summary([kernel(7, 0, 1, first), kernel(7, 1, 4, second)], PROCESSORS).kernel_filled == filled
 
 
 def test_runs_are_cut_at_the_pauses_between_them():

@@ -9,7 +9,7 @@ is time, and that does not depend on the weights. Two settings keep it so. Light
 points, and both matchers accept every mutual match, since random weights give none that is confident.
 
 A pipeline begins with images on the host and ends with a displacement on the host. Its stages are the models; whoever
-runs them decides on streams, threads and processes (`octopus_study.studies.concurrency.methods`).
+runs them decides on streams, threads and processes (`octopus_study.studies.concurrency.arms`).
 """
 
 from __future__ import annotations
@@ -26,13 +26,7 @@ from octopus_study.peers.availability import need, need_torch
 
 VISUAL_ODOMETRY, SATELLITE_MATCHING = "visual_odometry", "satellite_matching"
 NAMES = (VISUAL_ODOMETRY, SATELLITE_MATCHING)  # the latency-critical one first
-# Each model's pipeline.
-STAGES = {
-    "superpoint": VISUAL_ODOMETRY,
-    "lightglue": VISUAL_ODOMETRY,
-    "dinov2": SATELLITE_MATCHING,
-    "efficientloftr": SATELLITE_MATCHING,
-}
+STAGES = ("superpoint", "lightglue", "dinov2", "efficientloftr")  # the models of both, in order
 # cuBLAS promises the same bits whichever stream it works on only with a workspace of fixed size per stream; it reads
 # this when it starts.
 DETERMINISM = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
@@ -40,7 +34,6 @@ DETERMINISM = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 # Standard deviation of the convolutions' weights. With transformers' default the images' contrast dies away on its way
 # through the layers, and what is left are ties.
 SPREAD = {"superpoint": 0.05, "efficientloftr": 0.1}
-
 
 # Some tens of milliseconds per pipeline on an H200.
 IMAGE = (768, 1024)  # height and width of an image of visual odometry
@@ -96,16 +89,10 @@ def load(device: str = "cpu") -> tuple[Any, Any]:
 def build(
     names: Iterable[str], frame: NDArray[np.uint8], seed: int, torch: Any, zoo: Any
 ) -> dict[str, Pipeline]:
-    """Build pipelines on the host.
+    """Build pipelines on the host; the weights of one don't depend on whether the other is built too.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Of `NAMES`. The weights of one don't depend on whether the other is built too.
-    frame : ndarray, (H, W, 3) uint8
-        Where the images are cut from; read beyond its sides from the other side on.
-    torch, zoo
-        From `load`.
+    `frame`, (H, W, 3), is where the images are cut from, read beyond its sides from the other side on; `torch` and
+    `zoo` are from `load`.
     """
     pipelines = {}
     for name in names:
@@ -119,10 +106,8 @@ def _visual_odometry(frame: NDArray[np.uint8], torch: Any, zoo: Any) -> Pipeline
     detector_config = zoo.SuperPointConfig(max_keypoints=KEYPOINTS, initializer_range=SPREAD["superpoint"])
     config = zoo.LightGlueConfig(
         keypoint_detector_config=detector_config,
-        depth_confidence=-1.0,
-        width_confidence=-1.0,
-        filter_threshold=0.0,
-    )
+        depth_confidence=-1.0, width_confidence=-1.0, filter_threshold=0.0,
+    )  # fmt: skip
     detector = _still(zoo.SuperPointForKeypointDetection(detector_config))
     matcher = _still(zoo.LightGlueForKeypointMatching(config))
     # LightGlue comes with a detector of its own; here it is handed what the stage before it has found.
@@ -150,13 +135,9 @@ def _visual_odometry(frame: NDArray[np.uint8], torch: Any, zoo: Any) -> Pipeline
 
 def _satellite_matching(frame: NDArray[np.uint8], torch: Any, zoo: Any) -> Pipeline:
     describer = _still(zoo.Dinov2Model(zoo.Dinov2Config(image_size=TILE, patch_size=14)))
-    matcher = _still(
-        zoo.EfficientLoFTRForKeypointMatching(
-            zoo.EfficientLoFTRConfig(
-                coarse_matching_threshold=0.0, initializer_range=SPREAD["efficientloftr"]
-            )
-        )
-    )
+    spread = SPREAD["efficientloftr"]
+    config = zoo.EfficientLoFTRConfig(coarse_matching_threshold=0.0, initializer_range=spread)
+    matcher = _still(zoo.EfficientLoFTRForKeypointMatching(config))
 
     def describe(tiles: Any) -> tuple[Any, ...]:
         return (describer(tiles).pooler_output,)

@@ -20,9 +20,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import TracebackType
 
 from octopus_study.measure.rows import one_line
 from octopus_study.peers.availability import Unavailable
@@ -49,47 +48,36 @@ class Mps:
         On entering: the control program is missing, or its daemon doesn't start or answer.
     """
 
-    def __init__(self, control: str = CONTROL, seconds: float = SECONDS) -> None:
-        self._control, self._seconds = control, seconds
-        self._folder: Path | None = None
+    def __init__(self) -> None:
+        self._stack = ExitStack()
         self._own: dict[str, str] = {}
         self.environment: dict[str, str] = {}
-        self._replaced = False
 
     def __enter__(self) -> Mps:
-        if shutil.which(self._control) is None:
-            raise Unavailable(f"{self._control} is not installed; it comes with NVIDIA's driver on Linux")
-        # A socket's path has a hundred characters at most, which a temporary folder of one's own may exceed.
-        short = "/tmp" if os.access("/tmp", os.W_OK) else None
-        self._folder = Path(tempfile.mkdtemp(prefix="mps-", dir=short))
-        self._own = _folders(self._folder)
-        self.environment = self._own | _first_device()
-        self._heed_termination()
-        try:
-            self._start()
-        except BaseException:
-            self._stop()
-            raise
+        if shutil.which(CONTROL) is None:
+            raise Unavailable(f"{CONTROL} is not installed; it comes with NVIDIA's driver on Linux")
+        with ExitStack() as stack:
+            # A socket's path has a hundred characters at most, which a temporary folder of one's own may exceed.
+            short = "/tmp" if os.access("/tmp", os.W_OK) else None
+            folder = Path(tempfile.mkdtemp(prefix="mps-", dir=short))
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            for name in ("pipe", "log"):
+                (folder / name).mkdir()
+                self._own[f"CUDA_MPS_{name.upper()}_DIRECTORY"] = str(folder / name)
+            self.environment = self._own | _first_device()
+            _end_when_terminated(stack)
+            stack.callback(self._quit, folder)
+            self._start(folder / "output.txt")
+            self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop()
-
-    def servers(self) -> list[int]:
-        """Process ids of the servers; there is none before the first client."""
-        return _numbers(self._say("get_server_list"))
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
 
     def clients(self) -> set[int]:
         """Process ids of the clients that are attached now."""
-        return {
-            client for server in self.servers() for client in _numbers(self._say(f"get_client_list {server}"))
-        }
-
-    def listing(self) -> list[str]:
-        """The control program's own table of clients, line by line; for the record."""
-        return [" ".join(line.split()) for line in self._say("ps").splitlines() if line.strip()]
+        lists = [_numbers(self._say(f"get_client_list {server}")) for server in self._servers()]
+        return {client for clients in lists for client in clients}
 
     def wait_for(self, workers: Iterable[int], seconds: float = 5.0) -> str:
         """Wait until exactly these processes are attached; say what is wrong, or nothing.
@@ -100,83 +88,56 @@ class Mps:
             Their process ids. One that is missing runs without MPS, one more would mean that somebody else is served.
         """
         wanted, until = set(workers), time.monotonic() + seconds
-        while True:
-            clients = self.clients()
-            if clients == wanted:
-                return ""
+        while (clients := self.clients()) != wanted:
             if time.monotonic() >= until:
                 return (
                     f"the MPS daemon's clients are {_listed(clients)}, the processes of this arm {_listed(wanted)}: "
                     "they were not attached, or others were"
                 )
             time.sleep(0.1)
+        return ""
 
-    def _start(self) -> None:
+    def _servers(self) -> list[int]:
+        """Process ids of the servers; there is none before the first client."""
+        return _numbers(self._say("get_server_list"))
+
+    def _start(self, output: Path) -> None:
         """Start the daemon; it goes into the background by itself and keeps the files that it is given."""
-        assert self._folder is not None
-        output = self._folder / "said.txt"
         with output.open("w", encoding="utf-8") as out:
             try:
                 done = subprocess.run(
-                    [self._control, "-d"],
-                    env={**os.environ, **self._own},
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=out,
-                    timeout=self._seconds,
-                )
+                    [CONTROL, "-d"], env={**os.environ, **self._own},
+                    stdin=subprocess.DEVNULL, stdout=out, stderr=out, timeout=SECONDS,
+                )  # fmt: skip
             except subprocess.TimeoutExpired as error:
-                raise Unavailable(f"the MPS daemon did not start within {self._seconds:g} s") from error
+                raise Unavailable(f"the MPS daemon did not start within {SECONDS:g} s") from error
         if done.returncode:
             words = one_line(output.read_text(encoding="utf-8", errors="replace")) or "it said nothing"
             raise Unavailable(f"the MPS daemon did not start: exit status {done.returncode}, {words}")
-        if self.servers():
+        if self._servers():
             raise Unavailable(
                 "the MPS daemon has servers before it has a client: it is not the one just started"
             )
-
-    def _heed_termination(self) -> None:
-        """Let SIGTERM, which ends Python at once, end it as an exception does: a daemon outlives whoever started it."""
-        if threading.current_thread() is not threading.main_thread():
-            return  # Python lets no other thread say what a signal does
-        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, _terminated)
-            self._replaced = True
 
     def _say(self, command: str) -> str:
         """Give the control program a command, and return its answer."""
         try:
             done = subprocess.run(
-                [self._control],
-                env={**os.environ, **self._own},
-                input=command + "\n",
-                capture_output=True,
-                text=True,
-                timeout=self._seconds,
-            )
+                [CONTROL], env={**os.environ, **self._own}, input=command + "\n",
+                capture_output=True, text=True, timeout=SECONDS,
+            )  # fmt: skip
         except subprocess.TimeoutExpired as error:
-            raise Unavailable(
-                f"the MPS daemon did not answer {command!r} within {self._seconds:g} s"
-            ) from error
+            raise Unavailable(f"the MPS daemon did not answer {command!r} within {SECONDS:g} s") from error
         if done.returncode:
             words = one_line(done.stdout + done.stderr) or "it said nothing"
             raise Unavailable(f"the MPS daemon did not take {command!r}: {words}")
         return done.stdout
 
-    def _stop(self) -> None:
-        """Have the daemon quit, and see that it does; then SIGTERM is again what it was."""
-        try:
-            self._quit()
-        finally:
-            if self._replaced:
-                signal.signal(signal.SIGTERM, signal.SIG_DFL)
-                self._replaced = False
-
-    def _quit(self) -> None:
-        folder, self._folder = self._folder, None
-        if folder is None:
-            return
-        daemon = _daemon(folder)
+    def _quit(self, folder: Path) -> None:
+        """Have the daemon quit, and see that it does."""
+        daemon = None
+        with suppress(OSError, ValueError):
+            daemon = int((folder / "pipe" / PID_FILE).read_text(encoding="ascii"))
         try:
             self._say("quit")
         except (Unavailable, OSError) as error:
@@ -185,24 +146,23 @@ class Mps:
             log.warning("the MPS daemon %d did not quit and is ended", daemon)
             with suppress(OSError):
                 os.kill(daemon, signal.SIGTERM)
-        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _terminated(number: int, frame: object) -> None:
-    sys.exit(128 + number)  # as a shell says that a signal ended a process
+def _end_when_terminated(stack: ExitStack) -> None:
+    """Let SIGTERM, which ends Python at once, end it as an exception does: a daemon outlives whoever started it."""
+    in_main = (
+        threading.current_thread() is threading.main_thread()
+    )  # no other thread may say what a signal does
+    if in_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        # As a shell says that a signal ended a process.
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+        stack.callback(signal.signal, signal.SIGTERM, signal.SIG_DFL)
 
 
 def _first_device() -> dict[str, str]:
     """The daemon numbers anew the devices that it may see, so that a client's first is always number 0."""
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     return {"CUDA_VISIBLE_DEVICES": "0"} if chosen[:1].isdigit() else {}
-
-
-def _folders(folder: Path) -> dict[str, str]:
-    folders = {f"CUDA_MPS_{name.upper()}_DIRECTORY": folder / name for name in ("pipe", "log")}
-    for path in folders.values():
-        path.mkdir()
-    return {name: str(path) for name, path in folders.items()}
 
 
 def _numbers(answer: str) -> list[int]:
@@ -214,28 +174,18 @@ def _listed(processes: Iterable[int]) -> str:
     return ", ".join(map(str, sorted(processes))) or "none"
 
 
-def _daemon(folder: Path) -> int | None:
-    try:
-        return int((folder / "pipe" / PID_FILE).read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return None
-
-
 def _gone(process: int, seconds: float) -> bool:
+    """Whether a process ends in time, be it that its exit status was never asked for, as in some containers."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        if _ended(process):
+        try:
+            os.kill(process, 0)
+            status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+            if status.rpartition(")")[2].split()[0] == "Z":
+                return True
+        except ProcessLookupError:
             return True
+        except OSError:  # this system has no such file, or no longer: the next look tells
+            pass
         time.sleep(0.05)
     return False
-
-
-def _ended(process: int) -> bool:
-    """Whether a process has ended, also one that nobody has asked for its exit status yet, as in some containers."""
-    try:
-        os.kill(process, 0)
-        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
-    except ProcessLookupError:
-        return True
-    except OSError:  # this system has no such file, or no longer: the next look tells
-        return False

@@ -1,66 +1,58 @@
 """Study `concurrency`: two pipelines of models on one GPU, run in every way that users try.
 
-`makespan` is the time from two pairs of images on the host to both results on the host, in paired blocks over all
-methods; `latency_<pipeline>` is, of the same runs, when each result was there. Outputs must be those of the pipelines
-alone. That a method's mechanism was at work is shown, not assumed: MPS clients are those that its daemon lists, and a
-trace of the GPU says which kernels and copies ran beside each other.
+`makespan` is the time from two pairs of images on the host to both results on the host, in paired blocks over all arms;
+`latency_<pipeline>` is, of the same runs, when each result was there. Outputs must be those of the pipelines alone.
+That an arm's mechanism was at work is shown, not assumed: MPS clients are those that its daemon lists, and a trace of
+the GPU says which kernels and copies ran beside each other.
 """
 
 from __future__ import annotations
 
 import logging
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from octopus_study.measure import Budget, Method, PowerCapKept, Row, run_paired, unavailable
+from octopus.errors import InputError
+from octopus_study.measure import Case, HostClock, Method, PowerCapKept, Row, again, check_answers, run_paired
 from octopus_study.measure.rows import describe
 from octopus_study.peers.availability import Unavailable
-from octopus_study.status import NO_ANSWER, Answer
+from octopus_study.status import NO_ANSWER, SAME, Answer, different
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.concurrency import models
-from octopus_study.studies.concurrency.comparisons import (
-    ALL,
-    BASE,
-    MAKESPAN,
-    PROCESSES_MPS,
-    STAGE_TIME,
-    BlockClock,
-    Recorded,
-    Runnable,
-    comparisons,
-    gaps,
-    same,
-)
-from octopus_study.studies.concurrency.device import Device
-from octopus_study.studies.concurrency.methods import ALONE, METHODS, make
-from octopus_study.studies.concurrency.models import Pipeline
-from octopus_study.studies.concurrency.pipeline import stage_runs
-from octopus_study.studies.concurrency.pool import Pool
-from octopus_study.studies.concurrency.worker import Order
+from octopus_study.studies.concurrency.arms import ALONE, ARMS, Device, InProcess, stage_runs
+from octopus_study.studies.concurrency.models import NAMES, STAGES, Pipeline
+from octopus_study.studies.concurrency.processes import PROCESSES_MPS, Order, Pool
 from octopus_study.studies.context import Context
 
 log = logging.getLogger(__name__)
 
+STUDY, BASE = "concurrency", "sequential"
 NO_GPU = "two models on one GPU need a GPU"
-GRAPHS = "cuda-graphs"
-# Who runs beside whom, and how much of its time the GPU has work.
-TRACE = {
-    "kernels": "count",
-    "kernel_busy": "fraction",
-    "kernel_overlap": "fraction",
-    "copies_hidden": "fraction",
-    "kernel_time": "ms",
-    "kernel_filled": "fraction",
-}
+# All arms run the same kernels on the same weights and images, so that the bits are the same; less is asked, since a
+# library may add up in another order where it finds another amount of memory.
+TOLERANCE = 1e-4
+Answers = Mapping[str, NDArray[Any]]
+
+
+def comparisons(dataset: str) -> Iterator[Comparison]:
+    """Times and memory of two models by all arms, and each model's own time."""
+    case = Case(STUDY, dataset, "two-models", 2)
+    yield Comparison(case, "makespan", "host", tuple(ARMS))
+    for pipeline in NAMES:
+        arms = tuple(name for name, arm in ARMS.items() if pipeline in arm.pipelines)
+        yield Comparison(case, f"latency_{pipeline}", "host", arms)
+    yield Comparison(case, "stage_time", "host", STAGES)
+    yield Comparison(case, "device_delta", "memory", tuple(ARMS), "bytes")
+    contexts = tuple(arm.processes for arm in ARMS.values() if arm.processes)
+    yield Comparison(case, "process_context", "memory", contexts, "bytes")
 
 
 def plan(context: Context) -> list[Part]:
-    """One part, since one pool of processes serves all: two models by every method."""
+    """One part, since one pool of processes serves all: two models by every arm."""
     return [Part(_measure, tuple(comparisons(context.workload.dataset)))]
 
 
@@ -68,31 +60,30 @@ def _measure(context: Context, part: Part) -> Iterator[Row]:
     if context.device != "cuda":
         raise Unavailable(NO_GPU)
     torch, zoo = models.load(context.device)
-    with tempfile.TemporaryDirectory() as folder:
-        yield from _rows(context, list(part.comparisons), Device(torch), zoo, Path(folder))
-
-
-def _rows(
-    context: Context, compared: list[Comparison], device: Device, zoo: Any, folder: Path
-) -> Iterator[Row]:
-    frame = folder / "frame.npy"
-    np.save(frame, context.workload.frame)
-    order = Order(BASE, str(frame), context.seed)
-    stages = next(comparison for comparison in compared if comparison.quantity == STAGE_TIME)
-    times = [comparison for comparison in compared if comparison.layer == "host" and comparison != stages]
-    memory = [comparison for comparison in compared if comparison.layer != "host"]
+    device, frame = Device(torch), context.workload.frame
+    order = Order(BASE, frame, context.seed)
+    makespan, *latencies, stages, memory, contexts = part.comparisons
     with Pool(order, _free, context.config.concurrency.processes) as pool:
-        pipelines = models.build(models.NAMES, context.workload.frame, context.seed, device.torch, zoo)
-        yield from pool.work(memory)
+        pipelines = models.build(NAMES, frame, context.seed, torch, zoo)
+        yield from pool.work([memory, contexts])
         for pipeline in pipelines.values():
             pipeline.place(device.name)
-        context.notes["two_models"] = _notes(device.torch, zoo, pool)
-        session = _Session(context, times, device, pipelines, pool, folder)
-        try:
-            yield from session.rows()
-        finally:
-            session.close()
+        context.notes["two_models"] = {
+            "weights": "random",
+            "torch": str(torch.__version__),
+            "transformers": str(zoo.__version__),
+            "float32_matmul": torch.get_float32_matmul_precision(),
+            "tf32_convolutions": torch.backends.cudnn.allow_tf32,
+            **pool.notes,
+        }
+        yield from _timed(context, [makespan, *latencies], device, pipelines, pool)
         yield from _stage_rows(context, stages, device, pipelines.values())
+
+
+def _free() -> int:
+    from octopus_study.measure.cuda import free_memory
+
+    return free_memory()
 
 
 def _stage_rows(
@@ -109,141 +100,137 @@ def _stage_rows(
         return compared.gaps(describe(error))
 
 
-def _free() -> int:
-    from octopus_study.measure.cuda import free_memory
+class Runnable(Protocol):
+    """An arm, in this process or in two others."""
 
-    return free_memory()
-
-
-def _notes(torch: Any, zoo: Any, pool: Pool) -> dict[str, Any]:
-    return {
-        "weights": "random",
-        "torch": str(torch.__version__),
-        "transformers": str(zoo.__version__),
-        "float32_matmul": torch.get_float32_matmul_precision(),
-        "tf32_convolutions": torch.backends.cudnn.allow_tf32,
-        "not_in_a_cuda_graph": {stage: reason for stage, reason in pool.captured.items() if reason},
-        **pool.notes,
-    }
+    def run(self) -> dict[str, float]: ...
+    def check(self) -> dict[str, NDArray[Any]]: ...
+    def close(self) -> None: ...
 
 
-class _Session:
-    """All methods, timed against each other."""
+def _timed(
+    context: Context, times: list[Comparison], device: Device, pipelines: Mapping[str, Pipeline], pool: Pool
+) -> list[Row]:
+    """Makespans and latencies of all arms, timed against each other."""
+    missing = dict(pool.missing)
+    methods: dict[str, Runnable] = {}
+    answers: dict[str, Answer] = {}
+    expected: dict[str, NDArray[Any]] = {}
+    try:
+        for name, arm in ARMS.items():
+            if name in missing:
+                continue
+            try:
+                methods[name] = pool.methods[name] if arm.processes else InProcess(arm, device, pipelines)
+                methods[name].run()
+                results = methods[name].check()
+                if name in ALONE:  # these come first and are what the others must give
+                    expected |= results
+                if not set(results) <= set(expected):
+                    raise Unavailable("the pipelines alone gave no answer to compare its own with")
+                answers[name] = same(results, expected)
+            except Exception as error:  # one arm that can't run is a row, the others go on
+                missing[name] = describe(error)
+                log.warning("%s: %s", name, missing[name])
+        rows = _paired(context, times[0], device, {name: methods[name] for name in answers}, answers)
+    finally:
+        for method in methods.values():
+            method.close()
+    try:
+        reason = pool.still_attached()
+    except Unavailable as error:
+        reason = str(error)
+    if reason:
+        missing[PROCESSES_MPS] = reason
+        rows = [row for row in rows if row.method != PROCESSES_MPS]
+    return [*rows, *(row for comparison in times for row in comparison.missing(missing))]
+
+
+def _paired(
+    context: Context,
+    makespan: Comparison,
+    device: Device,
+    runnable: Mapping[str, Runnable],
+    answers: dict[str, Answer],
+) -> list[Row]:
+    """The makespans in paired blocks, and the latencies of the same runs."""
+    if not runnable:
+        return []
+    clock = BlockClock(device.synchronize, PowerCapKept(context.throttle.rates))
+    recorded = {name: Recorded(method, clock) for name, method in runnable.items()}
+    methods = {name: Method(name, method.run) for name, method in recorded.items()}
+    base = BASE if BASE in methods else None
+    entered = list(methods.values())
+    if base:
+        entered.append(replace(again(methods[base]), run=runnable[base].run))
+        answers = {**answers, entered[-1].name: answers[base]}
+    settings, budget = context.config.concurrency, context.budget
+    budget = replace(  # as many iterations as the median of a latency needs, not only until ratios are known
+        budget,
+        max_blocks=max(settings.samples, budget.min_blocks),
+        max_seconds=settings.max_seconds,
+        target_halfwidth=0.0,
+    )
+    where = (makespan.case, makespan.quantity, makespan.unit)
+    rows = run_paired(*where, entered, clock, budget, answers, context.seed, base)
+    return [*rows, *(row for name, method in recorded.items() for row in method.rows(name, rows))]
+
+
+class BlockClock(HostClock):
+    """Wall time, with no run before it: an arm's threads, streams and processes are warm from the block before.
+
+    Attributes
+    ----------
+    block : int
+        The number of the block that is being measured, negative before the first.
+    """
 
     def __init__(
         self,
-        context: Context,
-        times: list[Comparison],
-        device: Device,
-        pipelines: Mapping[str, Pipeline],
-        pool: Pool,
-        folder: Path,
+        synchronize: Callable[[], object] | None = None,
+        throttle: Callable[[], str | None] | None = None,
     ) -> None:
-        self.context, self.times, self.case, self.device = context, times, times[0].case, device
-        self.pool, self.folder, self._pipelines = pool, folder, pipelines
-        self.methods: dict[str, Runnable] = {}
-        self.answers: dict[str, Answer] = {}
-        self.missing = dict(pool.missing)
-        self._expected: dict[str, Any] = {}
+        super().__init__(synchronize, throttle)
+        self.block = -2  # the warm-up settles too
 
-    def rows(self) -> list[Row]:
-        """Times, latencies and traces."""
-        for name in ALL:
-            self._add(name)
-        return [*self._with_latencies(self._timed()), *self._traces()]
+    def settle(self) -> None:
+        super().settle()
+        self.block += 1
 
-    def close(self) -> None:
-        """End all methods."""
-        for method in self.methods.values():
-            method.close()
 
-    def _add(self, name: str) -> None:
-        """Make a method ready, and check its answer; those alone come first and are what the others must give."""
-        if name in self.missing:
-            return
+class Recorded:
+    """An arm whose latencies are kept by block."""
+
+    def __init__(self, method: Runnable, clock: BlockClock) -> None:
+        self._method, self._clock = method, clock
+        self._latencies: dict[int, dict[str, float]] = {}
+
+    def run(self) -> None:
+        """Run the arm once."""
+        self._latencies[self._clock.block] = self._method.run()
+
+    def rows(self, name: str, makespans: Iterable[Row]) -> list[Row]:
+        """The latencies of the blocks that count, of which `makespans` has the arm's rows; or why there are none."""
+        rows = []
+        for row in [row for row in makespans if row.method == name and row.quantity == "makespan"]:
+            known = dict.fromkeys(ARMS[name].pipelines) if row.value is None else self._latencies[row.block]
+            rows += [
+                row._replace(quantity=f"latency_{pipeline}", value=value) for pipeline, value in known.items()
+            ]
+        return rows
+
+
+def same(results: Answers, expected: Answers) -> Answer:
+    """The answer of an arm whose arrays must be those of `expected` with the same names."""
+    for name, array in results.items():
+        reference = expected[name]
+        exact = reference.dtype.kind not in "fc"
+        tolerance = 0.0 if exact else TOLERANCE * float(np.abs(reference).max(initial=0.0))
         try:
-            method, results = self._ready(name)
-            if name in ALONE:
-                self._expected |= results
-            if not set(results) <= set(self._expected):
-                raise Unavailable("the pipelines alone gave no answer to compare its own with")
-            self.answers[name] = same(results, self._expected)
-            self.methods[name] = method
-        except Exception as error:  # one method that can't run is a row, the others go on
-            self.missing[name] = describe(error)
-            log.warning("%s: %s", name, self.missing[name])
-
-    def _ready(self, name: str) -> tuple[Runnable, dict[str, Any]]:
-        if name not in METHODS:
-            processes = self.pool.methods[name]
-            return processes, processes.check(self.folder)
-        captured = [stage for stage, reason in self.pool.captured.items() if not reason]
-        if name == GRAPHS and not captured:
-            reasons = "; ".join(f"{stage}: {reason}" for stage, reason in self.pool.captured.items())
-            raise Unavailable(f"no stage can be captured: {reasons}")
-        method = make(name, self.device, self._pipelines, captured)
-        method.run()
-        return method, method.check()
-
-    def _timed(self) -> tuple[list[Row], dict[str, Recorded]]:
-        """The makespans, and the methods with their latencies."""
-        watch = PowerCapKept(self.context.throttle.rates)
-        clock = BlockClock(self.device.synchronize, watch)
-        recorded = {name: Recorded(method, clock) for name, method in self.methods.items()}
-        methods = [Method(name, method.run) for name, method in recorded.items()]
-        answers, base = dict(self.answers), BASE if BASE in self.methods else None
-        if base:
-            methods.append(Method(f"{base}-again", self.methods[base].run))
-            answers[f"{base}-again"] = answers[base]
-        if not methods:
-            return [], recorded
-        rows = run_paired(
-            self.case, MAKESPAN, "ms", methods, clock, self._budget(), answers, self.context.seed, base
-        )
-        capped = self.case.row(MAKESPAN, clock.layer, "power_capped", "fraction", watch.capped_share())
-        return self._trusted([*rows, capped]), recorded
-
-    def _budget(self) -> Budget:
-        """As many iterations as the percentiles of a latency need, not only until ratios are known."""
-        settings, budget = self.context.config.concurrency, self.context.budget
-        return replace(
-            budget,
-            max_blocks=max(settings.samples, budget.min_blocks),
-            max_seconds=settings.max_seconds,
-            target_halfwidth=0.0,
-        )
-
-    def _trusted(self, rows: list[Row]) -> list[Row]:
-        """Without those of processes that are no longer clients of MPS."""
-        try:
-            reason = self.pool.still_attached()
-        except Unavailable as error:
-            reason = str(error)
-        if not reason:
-            return rows
-        self.missing[PROCESSES_MPS] = reason
-        return [row for row in rows if row.method != PROCESSES_MPS]
-
-    def _with_latencies(self, timed: tuple[list[Row], dict[str, Recorded]]) -> list[Row]:
-        rows, recorded = timed
-        for name, method in recorded.items():
-            own = [row for row in rows if row.method == name and row.quantity == MAKESPAN]
-            failed = next((row.reason for row in own if row.value is None), "")
-            if failed:
-                rows += gaps(self.times[1:], name, failed)
-            else:
-                rows += method.rows(self.case, own)
-        return [*rows, *(row for comparison in self.times for row in comparison.missing(self.missing))]
-
-    def _traces(self) -> Iterator[Row]:
-        """What the pool's processes saw of those that were timed; the rows' block is the run."""
-        for name, traces in self.pool.traces.items():
-            if name not in self.methods:
-                continue
-            if isinstance(traces, str):
-                yield unavailable(self.case, name, "device", "kernel_busy", "fraction", traces)
-                continue
-            for run, trace in enumerate(traces):
-                for (quantity, unit), value in zip(TRACE.items(), trace, strict=True):
-                    if value is not None:
-                        yield self.case.row(name, "device", quantity, unit, value, block=run)
+            method = Method("array", lambda: None, lambda array=array: array, tolerance)
+            verdict = check_answers([method], reference)["array"]
+        except InputError as error:  # one that can't be judged is different
+            verdict = different(describe(error))
+        if verdict != SAME:
+            return Answer(verdict.status, f"{name}: {verdict.reason}", verdict.error)
+    return SAME

@@ -34,19 +34,22 @@ class Work(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """Shares of time of one run."""
+    """What one run's rows say of the GPU."""
 
-    kernels: int
     # Time in which at least one kernel ran, of the time from the first kernel's start to the last one's end
-    busy: float
+    kernel_busy: float
     # Time in which kernels of more than one stream ran, of the shortest stream's own kernel time; None with fewer than
     # two streams
-    overlap: float | None
-    hidden: float | None  # upload time during which a kernel ran, of all upload time; None without uploads
-    time: float  # milliseconds in which at least one kernel ran
+    kernel_overlap: float | None
+    # Upload time during which a kernel ran, of all upload time; None without uploads
+    copies_hidden: float | None
+    kernel_time: float  # milliseconds in which at least one kernel ran
     # Of these, the share in which one ran that has a thread block for every multiprocessor: a kernel with fewer leaves
     # multiprocessors idle. None where the profiler doesn't tell the blocks.
-    filled: float | None
+    kernel_filled: float | None
+
+
+UNITS = {name: "ms" if name == "kernel_time" else "fraction" for name in Trace._fields}
 
 
 def record(torch: Any, run: Callable[[], object], times: int) -> list[Trace]:
@@ -75,10 +78,8 @@ def works(trace: dict[str, Any]) -> list[Work]:
     """Kernels and uploads of a trace in Chrome's format."""
     items = []
     for event in trace["traceEvents"]:
-        kind = _kind(event)
-        if kind:
-            start = event["ts"] / _US_PER_MS
-            end = start + event["dur"] / _US_PER_MS
+        if kind := _kind(event):
+            start, end = event["ts"] / _US_PER_MS, (event["ts"] + event["dur"]) / _US_PER_MS
             blocks = prod(event["args"].get("grid", (0,)))
             items.append(Work(kind, int(event["args"]["stream"]), start, end, blocks))
     return items
@@ -113,25 +114,24 @@ def summary(items: Iterable[Work], processors: int) -> Trace:
     kernels = [work for work in items if work.kind == KERNEL]
     if not kernels:
         raise RuntimeError("the profiler saw no kernel")
-    streams = {
-        stream: _union(work for work in kernels if work.stream == stream)
+    streams = [
+        _length(work for work in kernels if work.stream == stream)
         for stream in {work.stream for work in kernels}
-    }
-    everything = _union(kernels)
-    busy = _length(everything)
+    ]
     uploads = [work for work in items if work.kind == UPLOAD]
+    busy, uploading = _length(kernels), _length(uploads)
+    # What lies in both is what is counted twice; with more than two streams that is an upper bound.
+    shared = min((sum(streams) - busy) / min(streams), 1.0) if len(streams) > 1 else None
+    hidden = (uploading + busy - _length([*uploads, *kernels])) / uploading if uploads else None
+    filling = _length(work for work in kernels if work.blocks >= processors)
+    spans = _union(kernels)
     return Trace(
-        kernels=len(kernels),
-        busy=busy / (everything[-1][1] - everything[0][0]),
-        overlap=_overlap(list(streams.values()), busy) if len(streams) > 1 else None,
-        hidden=_common(_union(uploads), everything) / _length(_union(uploads)) if uploads else None,
-        time=busy,
-        filled=_filled(kernels, processors) / busy if all(work.blocks for work in kernels) else None,
+        kernel_busy=busy / (spans[-1][1] - spans[0][0]),
+        kernel_overlap=shared,
+        copies_hidden=hidden,
+        kernel_time=busy,
+        kernel_filled=filling / busy if all(work.blocks for work in kernels) else None,
     )
-
-
-def _filled(kernels: Iterable[Work], processors: int) -> float:
-    return _length(_union(work for work in kernels if work.blocks >= processors))
 
 
 def _kind(event: dict[str, Any]) -> str:
@@ -142,12 +142,9 @@ def _kind(event: dict[str, Any]) -> str:
     return UPLOAD if event.get("cat") == "gpu_memcpy" and "HtoD" in event.get("name", "") else ""
 
 
-Spans = list[tuple[float, float]]
-
-
-def _union(items: Iterable[Work]) -> Spans:
+def _union(items: Iterable[Work]) -> list[tuple[float, float]]:
     """Spans in which at least one was under way, in order."""
-    spans: Spans = []
+    spans: list[tuple[float, float]] = []
     for start, end in sorted((work.start, work.end) for work in items):
         if spans and start <= spans[-1][1]:
             spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
@@ -156,24 +153,6 @@ def _union(items: Iterable[Work]) -> Spans:
     return spans
 
 
-def _length(spans: Spans) -> float:
-    return sum(end - start for start, end in spans)
-
-
-def _common(left: Spans, right: Spans) -> float:
-    """Time that lies in both; each in order and without overlaps of its own."""
-    total, first, second = 0.0, 0, 0
-    while first < len(left) and second < len(right):
-        total += max(min(left[first][1], right[second][1]) - max(left[first][0], right[second][0]), 0.0)
-        if left[first][1] < right[second][1]:
-            first += 1
-        else:
-            second += 1
-    return total
-
-
-def _overlap(streams: list[Spans], busy: float) -> float:
-    """Two streams: their common time. More: what is counted more than once, an upper bound of it."""
-    lengths = [_length(spans) for spans in streams]
-    shared = _common(*streams) if len(streams) == 2 else sum(lengths) - busy
-    return min(shared / min(lengths), 1.0)
+def _length(items: Iterable[Work]) -> float:
+    """Time in which at least one was under way."""
+    return sum(end - start for start, end in _union(items))

@@ -1,0 +1,326 @@
+"""The processes of the study `concurrency`: they show what arms take of the GPU's memory, trace them, and are two arms.
+
+Memory is what the GPU's free memory, read here, loses when a process starts CUDA (`process_context`), and until its
+arm has run (`device_delta`, context included). So nothing else may allocate meanwhile, this process included: the pool
+is done before the study's own models go to the GPU. What the GPU does is traced in the same processes, since a profiler
+leaves something behind.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus.backends import cpu
+from octopus_study.measure import Case, Row, available_cores, unavailable
+from octopus_study.measure.rows import describe
+from octopus_study.measure.worker import Worker
+from octopus_study.peers.availability import Unavailable
+from octopus_study.studies.comparison import Comparison
+from octopus_study.studies.concurrency import models
+from octopus_study.studies.concurrency.arms import ALONE, ARMS, Arm, Device, InProcess
+from octopus_study.studies.concurrency.mps import Mps
+from octopus_study.studies.concurrency.trace import UNITS, Trace, record
+
+log = logging.getLogger(__name__)
+
+PROCESSES, PROCESSES_MPS = "two-processes", "two-processes-mps"
+TURNED_OFF = "the configuration has concurrency.processes off"
+WARM_UPS = 2
+READY_SECONDS = 180.0  # imports and weights, with many processes at once on few cores
+ANSWER_SECONDS = 60.0
+# Runs that are traced: uploads beside kernels are judged by their interval, what else a trace shows needs fewer.
+TRACED, TRACED_AHEAD = 5, 20
+# All processes import at once where there is room; elsewhere each is started when it is needed.
+CORES, BYTES = 8, 3 << 30
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a process is for."""
+
+    arm: str
+    frame: NDArray[np.uint8]  # (H, W, 3)
+    seed: int
+
+
+class Child:
+    """What a process holds: an arm of one process, whose models are on the host until `load`."""
+
+    def __init__(self, order: Order) -> None:
+        cpu.set_num_threads(1)
+        self.arm, (self.torch, zoo) = ARMS[order.arm], models.load()
+        self.pipelines = models.build(self.arm.pipelines, order.frame, order.seed, self.torch, zoo)
+        self.device = Device(self.torch)
+        self.method: InProcess | None = None
+
+    def context(self) -> None:
+        """Start CUDA and nothing else, so that the GPU's free memory shows what a context takes."""
+        models.load(self.device.name)
+        self.torch.zeros(1, device=self.device.name)
+        self.device.synchronize()
+
+    def load(self) -> None:
+        """Bring the models to the device and run until warm."""
+        for pipeline in self.pipelines.values():
+            pipeline.place(self.device.name)
+        self.method = InProcess(self.arm, self.device, self.pipelines)
+        for _ in range(WARM_UPS):
+            self.method.run()
+        self.device.synchronize()
+
+    def run(self) -> dict[str, int]:
+        """Run once; returns when each pipeline was ready, on the clock that all processes of a machine share.
+
+        It has no garbage collector: neither do the arms in the parent's process have it.
+        """
+        assert self.method is not None
+        started = time.perf_counter_ns()
+        gc.disable()
+        try:
+            latencies = self.method.run()
+        finally:
+            gc.enable()
+        return {name: started + round(value * 1e6) for name, value in latencies.items()}
+
+    def check(self) -> dict[str, NDArray[Any]]:
+        """The results of runs on poisoned memory."""
+        assert self.method is not None
+        return self.method.check()
+
+    def trace(self, times: int) -> list[Trace]:
+        """What the GPU does in each of some runs."""
+        assert self.method is not None
+        return record(self.torch, self.method.run, times)
+
+
+class Process(Worker):
+    """The parent's side of a `Child`; it gets ready by itself once it is started.
+
+    Parameters
+    ----------
+    environment : mapping, optional
+        Variables that only this process gets.
+    target : str, optional
+        What it makes of the order; tests give their own.
+    """
+
+    def __init__(
+        self, order: Order, environment: Mapping[str, str] | None = None, target: str = f"{__name__}:Child"
+    ) -> None:
+        super().__init__(f"the process of {order.arm}", environment)
+        self._order, self._target, self._waiting = order, target, False
+
+    def start(self) -> None:
+        """Start it, once."""
+        if not self.pid:
+            super().start()
+            self._waiting = True
+            self.keep(self._target, self._order)
+
+    def ready(self) -> None:
+        """Wait until it has imported everything and built its models on the host."""
+        self.start()
+        if self._waiting:
+            self._waiting = False
+            self.hear(READY_SECONDS)
+
+    def request(self, command: str, seconds: float = ANSWER_SECONDS, **options: Any) -> Any:
+        """Tell it something when it is ready, and wait for the answer."""
+        self.ready()
+        return self.ask(command, seconds=seconds, **options)
+
+
+class Processes:
+    """An arm of several processes, each with some of the pipelines; it is run like those of one."""
+
+    def __init__(self, workers: Sequence[Process]) -> None:
+        self.workers = workers
+
+    def run(self) -> dict[str, float]:
+        """Let all run at once; returns when each pipeline was ready, in milliseconds from the first command on."""
+        started = time.perf_counter_ns()
+        for worker in self.workers:
+            worker.tell("run")
+        ended: dict[str, int] = {}
+        for worker in self.workers:
+            ended |= worker.hear(ANSWER_SECONDS)
+        return {name: (moment - started) / 1e6 for name, moment in ended.items()}
+
+    def check(self) -> dict[str, NDArray[Any]]:
+        """The results of all, each on its own, by pipeline and name."""
+        return {name: array for worker in self.workers for name, array in worker.request("check").items()}
+
+    def close(self, kill: bool = False) -> None:
+        """End all."""
+        for worker in self.workers:
+            worker.close(kill=kill)
+
+
+class Pool:
+    """All processes of a run; a context manager that ends them.
+
+    Parameters
+    ----------
+    order : Order
+        What all of them have in common; the arm is theirs.
+    free : callable
+        Free memory of the GPU in bytes.
+    processes : bool
+        Whether there are the two arms of two processes.
+    make, mps : callable
+        Make a `Process` and an `Mps`; tests give their own.
+
+    Attributes
+    ----------
+    methods : dict of Processes
+        Those of the two arms that can run.
+    missing : dict of str
+        Why arms can't.
+    notes : dict
+        For the provenance.
+    """
+
+    def __init__(
+        self,
+        order: Order,
+        free: Callable[[], int],
+        processes: bool = True,
+        make: Callable[..., Process] = Process,
+        mps: Callable[[], Mps] = Mps,
+    ) -> None:
+        self._order, self._free, self._make, self._make_mps = order, free, make, mps
+        self._stack = ExitStack()
+        self.methods: dict[str, Processes] = {}
+        self.missing = {} if processes else dict.fromkeys((PROCESSES, PROCESSES_MPS), TURNED_OFF)
+        self.notes: dict[str, Any] = {}
+        self._arms: dict[str, Processes] = {}
+        self._mps: Mps | None = None
+        self._base = 0
+        self._contexts = Counter[str]()
+
+    def __enter__(self) -> Pool:
+        with ExitStack() as stack:  # a daemon that was started is stopped where the rest fails
+            self._base = self._free()
+            for name in [name for name in ARMS if name not in self.missing]:
+                try:
+                    self._arms[name] = Processes(list(self._processes(ARMS[name], stack)))
+                except (Unavailable, OSError) as error:
+                    self.missing[name] = describe(error)
+                    log.warning("%s: %s", name, self.missing[name])
+            processes = [process for arm in self._arms.values() for process in arm.workers]
+            if available_cores() >= CORES and cpu.free_bytes() >= BYTES * len(processes):
+                log.info("%d processes get ready", len(processes))
+                for process in processes:
+                    process.start()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _processes(self, arm: Arm, stack: ExitStack) -> Iterator[Process]:
+        """The processes of an arm; of MPS the daemon is there before its clients, and stays until they have ended."""
+        environment: dict[str, str] = {}
+        if arm.name == PROCESSES_MPS:
+            self._mps = stack.enter_context(self._make_mps())
+            environment = self._mps.environment
+        for name in ALONE if arm.processes else (arm.name,):
+            process = self._make(replace(self._order, arm=name), environment)
+            stack.callback(process.close)
+            yield process
+
+    def work(self, memory: Iterable[Comparison]) -> Iterator[Row]:
+        """Everything that needs the GPU's memory to itself; the arms of two processes are ready behind it.
+
+        Parameters
+        ----------
+        memory : iterable of Comparison
+            What is missing in these has rows that say so.
+        """
+        memory = list(memory)
+        # First the one whose first client also starts the server: `_base` is from before that.
+        for name in sorted(ARMS, key=(PROCESSES_MPS, PROCESSES, *ARMS).index):
+            try:
+                yield from self._rows(memory[0].case, ARMS[name])
+            except Exception as error:  # this arm has no number, the others go on
+                self.missing[name] = describe(error)
+                log.warning("%s: %s", name, self.missing[name])
+                if name in self._arms:
+                    self._arms[name].close(kill=True)
+                reasons = dict.fromkeys((name, ARMS[name].processes), self.missing[name])
+                yield from (row for comparison in memory for row in comparison.missing(reasons))
+
+    def still_attached(self) -> str:
+        """Why what was timed with MPS was not, or an empty text."""
+        if self._mps is None or PROCESSES_MPS not in self.methods:
+            return ""
+        return self._mps.wait_for(self._ids(), 0.0)
+
+    def _rows(self, case: Case, arm: Arm) -> list[Row]:
+        """Contexts and memory of an arm; one of one process is traced and ends, that of two waits to be timed."""
+        if arm.name in self.missing:
+            raise Unavailable(self.missing[arm.name])
+        method = self._arms[arm.name]
+        for process in method.workers:
+            process.ready()
+        before = self._base if arm.name == PROCESSES_MPS else self._free()
+        rows = [row for process in method.workers for row in self._context(case, arm, process)]
+        if arm.name == PROCESSES_MPS:
+            self._prove()
+        for process in method.workers:
+            process.request("load")
+        method.run()
+        rows.append(case.row(arm.name, "memory", "device_delta", "bytes", before - self._free()))
+        if arm.processes:
+            self.methods[arm.name] = method
+        else:
+            rows += _traces(case, arm, method.workers[0])
+            method.close(kill=True)
+        return rows
+
+    def _context(self, case: Case, arm: Arm, process: Process) -> Iterator[Row]:
+        """Let a process start CUDA; a row says what that takes, where the arm of such processes is not missing."""
+        name = arm.processes or ARMS[PROCESSES].processes
+        block = self._contexts[name]
+        # The first client of MPS also starts the server.
+        before = self._base if arm.name == PROCESSES_MPS and not block else self._free()
+        process.request("context")
+        taken = before - self._free()
+        if arm.processes or PROCESSES not in self.missing:
+            self._contexts[name] += 1
+            yield case.row(name, "memory", "process_context", "bytes", taken, block=block)
+
+    def _prove(self) -> None:
+        """The daemon's clients are these processes and nobody else; otherwise the arm doesn't run."""
+        assert self._mps is not None
+        reason = self._mps.wait_for(self._ids())
+        self.notes["mps"] = {"clients": sorted(self._mps.clients()), "processes": self._ids()}
+        if reason:
+            raise Unavailable(reason)
+
+    def _ids(self) -> list[int]:
+        return [process.pid for process in self._arms[PROCESSES_MPS].workers]
+
+
+def _traces(case: Case, arm: Arm, process: Process) -> Iterator[Row]:
+    """What the GPU did in some runs, which are the rows' blocks."""
+    try:
+        times = TRACED_AHEAD if arm.ahead else TRACED
+        traces: list[Trace] = process.request("trace", READY_SECONDS, times=times)
+    except Exception as error:  # the profiler needs more of a machine than the models do
+        yield unavailable(case, arm.name, "device", "kernel_busy", "fraction", describe(error))
+        return
+    for run, trace in enumerate(traces):
+        for quantity, value in trace._asdict().items():
+            if value is not None:
+                yield case.row(arm.name, "device", quantity, UNITS[quantity], value, block=run)

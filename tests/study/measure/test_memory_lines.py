@@ -99,16 +99,3 @@ def test_a_failing_method_gives_four_unavailable_rows():
     validate_rows(rows)
     assert len(rows) == 4
     assert all(row.value is None and "No module named 'cvcuda'" in row.answer for row in rows)
-
-
-def test_the_cuda_meter_reads_free_memory(monkeypatch):
-    """Free memory before and after the run; NVML's used memory around the context."""
-    free = iter([10_000, 7_000])
-    monkeypatch.setattr(_memory_child, "_free_device_memory", lambda: next(free))
-    growth, kept = _memory_child.DeviceMemory().growth(lambda: "alive")
-    assert (growth, kept) == (3_000, "alive")
-
-
-def test_without_nvml_the_fixed_part_of_a_gpu_is_missing(monkeypatch):
-    monkeypatch.setattr("octopus_study.measure._nvml.read", lambda *_: None)
-    assert _memory_child.DeviceMemory().held() is None

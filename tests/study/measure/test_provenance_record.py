@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,10 +11,8 @@ import pytest
 from octopus.errors import InputError
 from octopus_study.errors import MeasureError
 from octopus_study.measure import Case, machine_facts, validate_provenance, write_provenance, write_rows
-from octopus_study.measure import environment as environment_module
-from octopus_study.measure._files import repository_root
 from octopus_study.measure.digest import CODE
-from octopus_study.measure.environment import claims_rules, command_line, environment
+from octopus_study.measure.environment import command_line
 from octopus_study.measure.provenance import git_state, provenance
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -41,15 +38,6 @@ def record():
 def stored(record, tmp_path):
     write_rows(tmp_path / "stage_timing.csv", [ROW])
     return write_provenance(tmp_path / "stage_timing.json", record)
-
-
-def test_it_carries_what_every_result_must(record):
-    assert record["started"] == "2026-11-20T12:00:00+00:00"
-    assert record["git"].keys() == {"commit", "dirty", "reason"}
-    assert len(record["octopus"]["sha256"]) == len(record["config"]["sha256"]) == 64
-    assert record["machine"]["cpu"]["threads"] == 2
-    assert record["machine"]["state"]["read_at"] <= record["state_after"]["read_at"]
-    assert record["extra"] == {"blocks": 20}
 
 
 def test_no_path_of_this_machine_is_kept(stored):
@@ -132,24 +120,6 @@ def test_a_record_tells_its_host_from_others_without_naming_it(record, tmp_path)
 )
 def test_a_command_keeps_no_folder_of_this_machine(arguments, expected, tmp_path):
     assert command_line(arguments, Path("/repo")) == expected
-
-
-def test_the_environment_is_the_locks_and_all_that_is_installed(monkeypatch):
-    found = environment()
-    assert set(found["locks"]) == {"requirements.lock", "requirements-cuda12.lock"}
-    assert all(len(digest) == 64 for digest in found["locks"].values())
-    assert f"pytest=={pytest.__version__}" in environment_module.installed_distributions()
-    assert found["installed"]["count"] == len(environment_module.installed_distributions())
-    monkeypatch.setattr(environment_module, "installed_distributions", lambda: ["numpy==1.0"])
-    assert environment()["installed"] != found["installed"]
-
-
-def test_the_rules_are_those_of_the_claims(record):
-    content = (repository_root() / "config" / "claims.yaml").read_bytes()
-    expected = {"file": "config/claims.yaml", "sha256": hashlib.sha256(content).hexdigest()}
-    assert claims_rules() == record["rules"] == expected
-    of_then = {**expected, "sha256": "b" * 64}
-    assert provenance("s", CONFIG, RECEIPT, START, END, rules=of_then)["rules"] == of_then
 
 
 @pytest.mark.parametrize("content", [None, "{", "[]"])

@@ -1,4 +1,4 @@
-"""Opponents do their work once, with the threads that they may have: what slows one down fails here.
+"""Baselines do their work once, with the threads that they may have: what slows one down fails here.
 
 The libraries themselves are replaced by what counts their calls, so that none has to be installed.
 """

@@ -234,15 +234,6 @@ def test_uniform_boxes_are_those_of_the_seed_and_the_first_stay_the_same():
         uniform_boxes(1, 200, 1080, 256, 42)
 
 
-def test_large_batches_are_for_large_gpus(context, monkeypatch):
-    assert context.counts(context.config.arena) == [3, 6]
-    large = context.config.model_copy(
-        update={"arena": context.config.arena.model_copy(update={"counts_large_gpu": [9]})}
-    )
-    monkeypatch.setattr("octopus_study.studies.context.cuda_memory.total_bytes", lambda: 40 << 30)
-    assert dataclasses.replace(context, device="cuda").counts(large.arena) == [3, 6, 9]
-
-
 def test_peers_are_judged_by_the_reference(batch, whole):
     found = answers(batch.rows(whole("host")))
     assert found["right"] == "same"

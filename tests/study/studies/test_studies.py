@@ -95,11 +95,6 @@ def test_code_that_changes_while_it_is_measured_gives_no_result(receipt, tmp_pat
     assert not list(tmp_path.iterdir())
 
 
-def test_auto_takes_no_more_threads_than_there_are_cores(receipt, monkeypatch):
-    monkeypatch.setattr("octopus_study.studies.context.cpu.cores", lambda: 1)
-    assert make_context("stage_timing", quick_config({}), receipt).thread_count == 1
-
-
 def test_threads_are_set_and_put_back(receipt):
     import numba
 

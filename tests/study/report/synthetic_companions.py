@@ -15,7 +15,6 @@ from octopus_study.measure.rows import Case, Row, unavailable
 
 NO_TORCH = "PyTorch is not installed (pip install -e './workflow[models]')"
 ODOMETRY, MATCHING = 22.0, 31.0  # ms alone
-ITERATIONS = 100
 # Share of the shorter model that each way hides, and what the makespan has besides.
 HIDDEN = {
     "sequential": (0.0, 0.2),
@@ -29,21 +28,15 @@ HIDDEN = {
     "two-processes": (-0.05, 0.8),
     "two-processes-mps": (0.55, 0.6),
 }
-# Milliseconds until each model's result, as shares of the makespan.
-WAITS = {"two-streams": (0.97, 1.0), "two-threads": (0.98, 1.0), "pipeline": (0.415, 1.0)}
-# Kernels per run, share of the time with one, overlap of streams, share of the copies beside a kernel, what a kernel
-# runs in ms, and the share of that with a block for every multiprocessor.
+# Share of the time with a kernel, what a kernel runs in ms, and the share of that which fills the GPU.
 TRACES = {
-    "visual-odometry-alone": (900, 0.8, None, 0.0, 17.6, 0.75),
-    "satellite-matching-alone": (1200, 0.94, None, 0.0, 29.45, 0.8),
-    "sequential": (2100, 0.82, None, 0.0, 47.05, 0.78),
-    "two-streams": (2100, 0.86, 0.03, 0.1, 46.0, 0.79),
-    "cuda-graphs": (2100, 0.97, None, 0.0, 46.0, 0.78),
-    "no-prefetch": (2100, 0.8, None, 0.0, 47.0, 0.78),
-    "prefetch": (2100, 0.84, None, 0.93, 47.0, 0.78),
+    "visual-odometry-alone": (0.8, 17.6, 0.75),
+    "satellite-matching-alone": (0.94, 29.45, 0.8),
+    "sequential": (0.82, 47.05, 0.78),
+    "two-streams": (0.86, 46.0, 0.79),
+    "prefetch": (0.84, 47.0, 0.78),
 }
 TRACED = (0.99, 1.0, 1.01)
-STAGES = {"superpoint": 12.0, "lightglue": 9.0, "dinov2": 11.0, "efficientloftr": 19.0}
 
 
 def concurrency(kind: str, dataset: str, mps: bool = True) -> Iterator[Row]:
@@ -57,8 +50,7 @@ def concurrency(kind: str, dataset: str, mps: bool = True) -> Iterator[Row]:
             yield unavailable(case, method, "memory", "process_context", "bytes", NO_TORCH)
         return
     rng = np.random.default_rng(11)
-    for arm, model in zip(alone, ("visual_odometry", "satellite_matching"), strict=True):
-        yield from timed(rng, case, "host", f"latency_{model}", {arm: alone[arm]})
+    yield from timed(rng, case, "host", "latency_visual_odometry", {"visual-odometry-alone": ODOMETRY})
     spans = {arm: ODOMETRY + MATCHING - hidden * ODOMETRY + rest for arm, (hidden, rest) in HIDDEN.items()}
     if not mps:
         del spans["two-processes-mps"]
@@ -66,12 +58,14 @@ def concurrency(kind: str, dataset: str, mps: bool = True) -> Iterator[Row]:
             case, "two-processes-mps", "host", "makespan", "ms", "no client reached the MPS daemon"
         )
     yield from timed(rng, case, "host", "makespan", alone | spans)
-    yield from waits(rng, case, spans)
+    for model in ("visual_odometry", "satellite_matching"):
+        yield from timed(
+            rng, case, "host", f"latency_{model}", {arm: 0.4 * span for arm, span in spans.items()}
+        )
     for place, arm in enumerate(spans):
         if not arm.endswith("-again"):
             yield case.row(arm, "memory", "device_delta", "bytes", (1400 + 90 * place) << 20)
     yield from traces(case)
-    yield from timed(rng, case, "host", "stage_time", STAGES)
     for block in range(6):
         yield case.row("process", "memory", "process_context", "bytes", 512e6 - block, block=block)
         if mps:  # the first client starts the server
@@ -81,27 +75,14 @@ def concurrency(kind: str, dataset: str, mps: bool = True) -> Iterator[Row]:
 
 def traces(case: Case) -> Iterator[Row]:
     """Yield what the profiler saw."""
-    units = {"kernels": "count", "kernel_time": "ms"}
-    names = ("kernels", "kernel_busy", "kernel_overlap", "copies_hidden", "kernel_time", "kernel_filled")
-    for arm, trace in TRACES.items():
-        for block, factor in enumerate(TRACED):
-            for name, value in zip(names, trace, strict=True):
-                if value is not None:
-                    unit = units.get(name, "fraction")
-                    value = value if name == "kernels" else value * factor
-                    yield case.row(arm, "device", name, unit, value, block=block)
+    names = {"kernel_busy": "fraction", "kernel_time": "ms", "kernel_filled": "fraction"}
+    for block, factor in enumerate(TRACED):
+        for arm, trace in TRACES.items():
+            for (name, unit), value in zip(names.items(), trace, strict=True):
+                yield case.row(arm, "device", name, unit, value * factor, block=block)
+        yield case.row("two-streams", "device", "kernel_overlap", "fraction", 0.03 * factor, block=block)
+        yield case.row("prefetch", "device", "copies_hidden", "fraction", 0.93 * factor, block=block)
     yield unavailable(case, "two-threads", "device", "kernel_busy", "fraction", "the profiler saw no kernel")
-
-
-def waits(rng: np.random.Generator, case: Case, spans: dict[str, float]) -> Iterator[Row]:
-    """Yield how long each model's result takes, iteration by iteration, now and then much longer."""
-    for arm, span in spans.items():
-        shares = WAITS.get(arm, (ODOMETRY / (ODOMETRY + MATCHING), 1.0))
-        for model, share in zip(("visual_odometry", "satellite_matching"), shares, strict=True):
-            for block in range(ITERATIONS):
-                late = 1.6 if block % 40 == 7 else 1.0
-                value = span * share * late * rng.normal(1, 0.01)
-                yield case.row(arm, "host", f"latency_{model}", "ms", value, block=block, answer="same")
 
 
 HEIGHT = 2048

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from octopus_study.measure.line import slope
 from octopus_study.measure.statistics import EQUAL_WITHIN, Interval, ratio_interval
-from octopus_study.names import AGAIN, DENOISERS, SHAPE_WAYS
+from octopus_study.names import AGAIN, DENOISERS, SHAPE_WAYS, facts
 from octopus_study.names import AS_PUBLISHED as PUBLISHED
 from octopus_study.names import DRUNET_MULTIPLE as MULTIPLE
 from octopus_study.report.charts.spec import Chart
@@ -86,10 +86,10 @@ class Step(NamedTuple):
 
 def _steps(run: Run) -> Iterator[Step]:
     for workload, rows in run.rows.groupby("workload", sort=False):
-        model, _, step = str(workload).partition("-step")
-        if step:
+        of = facts(STUDY, str(workload))
+        if of.operation.startswith("step"):
             source = run.from_rows(rows["dataset"].iloc[0], f"workload={workload}, method={PUBLISHED}")
-            yield Step(model, f"step{step}", source, *(_by_width(rows, name) for name in (PEAK, SPLITS)))
+            yield Step(of.model, of.operation, source, *(_by_width(rows, name) for name in (PEAK, SPLITS)))
 
 
 def _by_width(rows: pd.DataFrame, quantity: str, method: str = PUBLISHED) -> dict[int, float]:
@@ -207,7 +207,7 @@ def covers(run: Run) -> Iterator[Number]:
     memory from one batch to the next."""
     for group, rows in groups(run, quantity="cover"):
         table, source = pivot(rows), group.rows_of(run)
-        key = run.key(f"patches.{group.workload.rpartition('-')[0]}")
+        key = run.key(f"patches.{facts(STUDY, group.workload).model}")
         for again in (str(name) for name in table if str(name).endswith(AGAIN)):
             floor = floor_of(table, again.removesuffix(AGAIN))
             if floor == floor:
@@ -224,7 +224,7 @@ def covers(run: Run) -> Iterator[Number]:
         medians = rows.dropna(subset="value").groupby("method")["value"].median()
         peaks = {patch: float(value) for name, value in medians.items() if (patch := Patch.of(str(name)))}
         if steps := [peaks[large] / peaks[small] for small, large in _doublings(peaks)]:
-            key = run.key(f"patches.{group.workload.rpartition('-')[0]}", quantity="memory_batch")
+            key = run.key(f"patches.{facts(STUDY, group.workload).model}", quantity="memory_batch")
             note = "least of a batch / the next smaller one, over all sides"
             yield make_number(key, group.rows_of(run), "ratio", min(steps), note=note)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from octopus_study.measure.statistics import median_interval
-from octopus_study.names import DISTRIBUTIONS, SUBJECT, human
+from octopus_study.names import DISTRIBUTIONS, SUBJECT, facts, human
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, published
 from octopus_study.report.machines import kind
@@ -51,21 +51,6 @@ class Ratio(NamedTuple):
     verdict: Number
 
 
-class Kind(NamedTuple):
-    """What a workload consists of."""
-
-    distribution: str
-    operation: str
-    dtype: str
-
-
-def kind_of(workload: str) -> Kind:
-    """Take a workload apart: ``large-blur5x5-sobel-uint8`` into its distribution, operation and type."""
-    distribution, _, rest = workload.partition("-")
-    operation = rest.removesuffix("-uint8")
-    return Kind(distribution, operation, "uint8" if operation != rest else "float32")
-
-
 def compares(group: Group, other: str) -> bool:
     """Octopus is compared by its kernels alone, and with what takes several elements per thread, as it does."""
     return group.quantity == "kernel" and not other.endswith("-scalar")
@@ -106,7 +91,7 @@ def ranges(run: Run) -> Iterator[Number]:
         ratios = [one for one in _ratios(run, pair) if _within(one.group, CLASSES["memory-bound"])]
         for name in (*DISTRIBUTIONS, "all"):
             chosen = [
-                one.number for one in ratios if name in ("all", kind_of(one.group.workload).distribution)
+                one.number for one in ratios if name in ("all", facts(STUDY, one.group.workload).distribution)
             ]
             if chosen:
                 values = [number.value for number in chosen]
@@ -135,8 +120,8 @@ def _beyond(ratio: float) -> bool:
 
 
 def _within(group: Group, operations: tuple[str, ...]) -> bool:
-    kind = kind_of(group.workload)
-    return kind.operation in operations and kind.dtype == "float32"
+    of = facts(STUDY, group.workload)
+    return of.operation in operations and of.dtype == "float32"
 
 
 _TABLE_SIZE = "quantity=map_bytes, method=lookup; or quantity=elements"
@@ -178,13 +163,13 @@ def kernels(view: View) -> list[Key]:
 
 def _elements(view: View, key: Key) -> str:
     """Say the elements of a kernel's batch in millions."""
-    batch = kind_of(key.workload).distribution
+    batch = facts(STUDY, key.workload).distribution
     number = view.get(view.key(batch, key.n, "batch", quantity="elements", layer="deterministic"))
     return f"{significant(number.value / 1e6)} M" if number else MISSING
 
 
 def _batch(view: View, key: Key) -> str:
-    return f"{human(DISTRIBUTIONS, kind_of(key.workload).distribution)}, {quantity_text(key.n, 'count')}"
+    return f"{human(DISTRIBUTIONS, facts(STUDY, key.workload).distribution)}, {quantity_text(key.n, 'count')}"
 
 
 def _c_over_b(width: str) -> Cell:

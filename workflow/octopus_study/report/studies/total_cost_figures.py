@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from octopus_study.names import COST_PARTS, IMAGE_KERNELS, IMAGE_MIXES, STRATEGIES, SUBJECT
+from octopus_study.names import COST_PARTS, IMAGE_KERNELS, IMAGE_MIXES, STRATEGIES, SUBJECT, facts
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import BLACK, COST_COLORS, GREY, METHOD_COLORS
 from octopus_study.report.frame import Frame, Key, published
@@ -111,8 +111,8 @@ def _rows(
 
 
 def _name(workload: str, between: str) -> str:
-    mix, _, kernel = workload.rpartition("-")
-    return f"{IMAGE_MIXES[mix]},{between}{IMAGE_KERNELS[kernel]}"
+    of = facts(STUDY, workload)
+    return f"{IMAGE_MIXES[of.distribution]},{between}{IMAGE_KERNELS[of.operation]}"
 
 
 def _timed(view: View, keys: list[Key]) -> list[str]:

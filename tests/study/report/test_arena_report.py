@@ -15,8 +15,8 @@ from synthetic_runs import PAPER
 
 from octopus_study.names import ARENA_METHODS, LADDER_CHANGES, LADDER_STEPS
 from octopus_study.report.charts.palette import METHOD_COLORS
-from octopus_study.report.fastest import fastest
 from octopus_study.report.frame import Frame
+from octopus_study.report.measured import fastest
 from octopus_study.report.paper import check_paper
 from octopus_study.report.samples import Group
 from octopus_study.report.studies import arena_figures as arena

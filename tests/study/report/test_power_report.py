@@ -13,12 +13,12 @@ from frames import build_report, caption, lines, matching
 from synthetic_power import NO_SENSOR, no_sensor_run, power_run
 from synthetic_runs import BASIS, PAPER, write_run
 
+from octopus_study.measure.statistics import mean_interval
 from octopus_study.measure.student import t_probability, t_quantile
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame
 from octopus_study.report.outputs import draw, is_synthetic
 from octopus_study.report.paper import check_paper
-from octopus_study.report.student import mean_interval
 from octopus_study.report.studies import power_shown as power
 from octopus_study.report.studies.power import LINTED
 

@@ -175,6 +175,16 @@ def unpaired_ratio_interval(
     return Interval(value, value * math.exp(-down), value * math.exp(up), min(top.size, bottom.size))
 
 
+def mean_interval(values: Sequence[float] | np.ndarray) -> Interval:
+    """Return the mean and its interval of 95 % by Student's t; the ends are NaN for a single value."""
+    array = np.asarray(values, dtype=np.float64)
+    mean = float(array.mean())
+    if array.size < 2:
+        return Interval(mean, math.nan, math.nan, int(array.size))
+    reach = t_quantile(0.95, array.size - 1) * float(array.std(ddof=1)) / math.sqrt(array.size)
+    return Interval(mean, mean - reach, mean + reach, int(array.size))
+
+
 def noise_floor(a: Sequence[float] | np.ndarray, again: Sequence[float] | np.ndarray) -> float:
     """Return the difference that this set-up reports between a method and itself.
 

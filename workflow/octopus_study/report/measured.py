@@ -10,16 +10,25 @@ from typing import TYPE_CHECKING
 from octopus_study.measure.statistics import (
     Comparison,
     compare,
+    mean_interval,
     median_interval,
     noise_floor,
     ratio_interval,
 )
-from octopus_study.names import AGAIN, BOUND, PUBLISHED_PAIR, ROOF, SUBJECT
+from octopus_study.names import (
+    AGAIN,
+    ARENA_METHODS,
+    BOUND,
+    CROP_METHODS,
+    PUBLISHED_PAIR,
+    ROOF,
+    SUBJECT,
+    human,
+)
 from octopus_study.report.frame import Key, Number, Source, make_absent, make_number, make_text
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups, paired, pivot
 from octopus_study.report.selector import where
-from octopus_study.report.student import mean_interval
 from octopus_study.report.study import StudyReport
 from octopus_study.report.text import range_text
 from octopus_study.status import Answer, MethodStatus
@@ -28,6 +37,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _DISCARDED = "discarded_blocks"
+BEST_OPENCV = "best_opencv"
+_OPENCV = {row.name for row in CROP_METHODS if row.library == "OpenCV"}
+# Which of Octopus' methods gives a method's answer, where it isn't the usual one.
+LIKE = {row.name: row.like for row in CROP_METHODS if row.like != SUBJECT}
 
 
 def medians(run: Run, report: StudyReport) -> Iterator[Number]:
@@ -163,6 +176,40 @@ def ratio_of(table: pd.DataFrame, method: str, other: str) -> float:
     """Return the speed-up as :func:`speedup` gives it, without its interval."""
     both = paired(table, method, other)
     return ratio_interval(both[other], both[method]).value if len(both) else math.nan
+
+
+def subject_of(method: str) -> str:
+    """Return the method of Octopus with which a method is compared."""
+    return LIKE.get(method, SUBJECT)
+
+
+def fastest(
+    run: Run, group: Group, table: pd.DataFrame, names: Sequence[str], word: str, what: str
+) -> Iterator[Number]:
+    """Yield which of some methods is the fastest, and the speed-up over it of Octopus with the same answer.
+
+    The fastest is the one over which the speed-up is least; `word` stands for it in keys.
+    """
+    own = {name: subject_of(name) for name in names if subject_of(name) in table}
+    own = {name: subject for name, subject in own.items() if len(paired(table, subject, name)) > 1}
+    if not own or SUBJECT not in table:
+        return
+    best = min(own, key=lambda name: ratio_of(table, own[name], name))
+    note = f"fastest of {len(own)} {what}, by its speed-up: {best}"
+    yield make_text(
+        group.key(run, SUBJECT).derive(word), group.rows_of(run), human(ARENA_METHODS, best), note
+    )
+    for number in speedup(run, group, table, (own[best], best), floor_of(table)):
+        key = number.key.but(method=SUBJECT, other=word)
+        chosen = group.rows_of(run).selector  # which one is the fastest rests on all of them
+        named = number._replace(id=key.id, method=SUBJECT, other=word, selector=chosen)
+        yield named._replace(note=f"{number.note}; {note}")
+
+
+def best_opencv(run: Run, group: Group, table: pd.DataFrame) -> Iterator[Number]:
+    """Yield the fastest form of OpenCV, whatever its threads, and the speed-up over it."""
+    forms = [name for name in table if name in _OPENCV]
+    yield from fastest(run, group, table, forms, BEST_OPENCV, "forms of OpenCV")
 
 
 def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bound: str) -> Iterator[Number]:

@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 
 from octopus_study.measure.dependence import PROCESS_BLOCKS
-from octopus_study.report.fastest import subject_of
 from octopus_study.report.frame import PUBLISHED, Number
+from octopus_study.report.measured import subject_of
 from octopus_study.report.rows import Rows, read
 from octopus_study.report.selector import parse
 from octopus_study.report.studies import report_of

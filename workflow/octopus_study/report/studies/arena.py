@@ -23,9 +23,17 @@ from octopus_study.names import (
     SUBJECT,
     human,
 )
-from octopus_study.report.fastest import LIKE, best_opencv, fastest, subject_of
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number
-from octopus_study.report.measured import floor_of, padded_float32, share_of_bound, speedup
+from octopus_study.report.measured import (
+    LIKE,
+    best_opencv,
+    fastest,
+    floor_of,
+    padded_float32,
+    share_of_bound,
+    speedup,
+    subject_of,
+)
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups, pivot
 from octopus_study.report.selector import where

@@ -19,6 +19,7 @@ import numpy as np
 
 from octopus_study.measure.dependence import process_count
 from octopus_study.measure.rows import COLUMNS, one_line
+from octopus_study.measure.statistics import mean_interval
 from octopus_study.names import (
     AGAIN,
     POWER_SCOPES,
@@ -44,7 +45,6 @@ from octopus_study.report.runs import Run, once
 from octopus_study.report.samples import Group, groups, paired, pivot
 from octopus_study.report.selector import ALL_ROWS, PROVENANCE, either, where
 from octopus_study.report.series import Series
-from octopus_study.report.student import mean_interval
 from octopus_study.report.studies import power_shown as look
 from octopus_study.report.studies.power_shown import BACK_TO_BACK, PACED, PAIRS, PARTS, STUDY
 from octopus_study.report.study import StudyReport

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from octopus_study.measure.dependence import PROCESS_BLOCKS, blocks_of, by_process, process_count
-from octopus_study.measure.statistics import Interval
+from octopus_study.measure.statistics import Interval, mean_interval
 from octopus_study.names import IMAGE_KERNELS, IMAGE_MIXES, STRATEGIES, SUBJECT
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, published
@@ -21,7 +21,6 @@ from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run, once
 from octopus_study.report.samples import RESAMPLES, Group, blocks, groups, paired, pivot
 from octopus_study.report.selector import either, where
-from octopus_study.report.student import mean_interval
 from octopus_study.report.studies import total_cost_figures
 from octopus_study.report.studies.total_cost_figures import (
     METHODS,

@@ -29,7 +29,7 @@ _BUILD, _REFERENCE = Path("paper/build"), Path("data/reference")
 _MAIN = "import sys; from octopus_study.cli.commands import app; app(sys.argv[1:])"
 # Checks that compare with what was built before the fault. The others build a report with it: of one study, for speed.
 _AFTER_BUILD = ("numbers", "tables", "verdicts", "text", "selectors", "published", "axes")
-_OF_STUDY = {"medians": "total_cost", "ratios": "total_cost", "energies": "power", "texts": "image_shape"}
+_OF_STUDY = {"medians": "total_cost", "ratios": "images", "energies": "power", "texts": "image_shape"}
 
 
 class FaultResult(NamedTuple):

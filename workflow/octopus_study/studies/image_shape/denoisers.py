@@ -17,9 +17,9 @@ cuDNN's settings must be compared in processes of their own.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,13 +45,6 @@ NOISE_LEVEL = 0.1  # on the scale 0-1; only DRUNet looks at it
 OVERLAP = 64  # `refield` of deepinv's own call: sides of the quadrants are multiples of it
 
 
-@dataclass
-class SplitCount:
-    """How often the image was split so far."""
-
-    calls: int = 0
-
-
 def load(device: str = "cpu") -> tuple[Any, Any]:
     """Import PyTorch and deepinv's models.
 
@@ -65,17 +58,23 @@ def load(device: str = "cpu") -> tuple[Any, Any]:
     return torch, need("deepinv.models", "deepinv", INSTALL)
 
 
-class Denoiser:
-    """One model in eval mode, without gradients.
+@contextmanager
+def changed(target: Any, **values: Any) -> Iterator[None]:
+    """Change attributes, as of cuDNN one by one, since PyTorch's own context manager changes the others too."""
+    before = {name: getattr(target, name) for name in values}
+    try:
+        for name, value in values.items():
+            setattr(target, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(target, name, value)
 
-    Parameters
-    ----------
-    name : str
-        One of `MODELS`.
-    device : str
-        ``cpu``, ``cuda``, or ``meta``, where shapes are followed through the model and nothing is computed.
-    seed : int
-        Of the weights.
+
+class Denoiser:
+    """One of `MODELS` in eval mode, without gradients, with weights drawn from a seed.
+
+    On the device ``meta`` shapes are followed through the model and nothing is computed.
 
     Raises
     ------
@@ -106,30 +105,26 @@ class Denoiser:
         settings = CUDNN.get(method, {})
 
         def denoise(images: Any) -> Any:
-            with self.torch.no_grad(), self._cudnn(settings):
+            with self.torch.no_grad(), changed(self.torch.backends.cudnn, **settings):
                 return run(images)
 
         return denoise
 
     @contextmanager
-    def counted_splits(self) -> Iterator[SplitCount]:
+    def counted_splits(self) -> Iterator[Counter[str]]:
         """Count the calls of `test_onesplit`, wrapped where the model looks it up; afterwards it is as before."""
-        count = SplitCount()
+        count = Counter[str]()
         if self.name not in SPLITTING:
             yield count
             return
-        home = self._home()
-        original = home.test_onesplit
+        original = self._home().test_onesplit
 
         def counted(*arguments: Any, **keywords: Any) -> Any:
-            count.calls += 1
+            count["splits"] += 1
             return original(*arguments, **keywords)
 
-        home.test_onesplit = counted
-        try:
+        with changed(self._home(), test_onesplit=counted):
             yield count
-        finally:
-            home.test_onesplit = original
 
     def _run(self, images: Any) -> Any:
         return self.network(images, NOISE_LEVEL)
@@ -151,16 +146,3 @@ class Denoiser:
         if not hasattr(home, "test_onesplit"):
             raise Unavailable(f"{self.name} of this deepinv has no test_onesplit to split an image with")
         return home
-
-    @contextmanager
-    def _cudnn(self, settings: dict[str, bool]) -> Iterator[None]:
-        """Change settings of cuDNN; one by one, since PyTorch's own context manager changes the others too."""
-        cudnn = self.torch.backends.cudnn
-        before = {name: getattr(cudnn, name) for name in settings}
-        for name, value in settings.items():
-            setattr(cudnn, name, value)
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                setattr(cudnn, name, value)

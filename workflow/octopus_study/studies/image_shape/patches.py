@@ -3,7 +3,6 @@ memory that one batch of them takes."""
 
 from __future__ import annotations
 
-import gc
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,29 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.measure import Case, Clock, Method, Row, check_answers
+from octopus_study.measure import Case, Method, Row, check_answers
 from octopus_study.names import AS_PUBLISHED
 from octopus_study.status import different
 from octopus_study.studies.comparison import Comparison, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.image_shape.child import capped
+from octopus_study.studies.image_shape import forwards
 from octopus_study.studies.image_shape.denoisers import Denoiser
 
 log = logging.getLogger(__name__)
-
-# Of the result's greatest value: TF32 has 10 bits, and cuDNN's algorithm differs with the batch.
-TOLERANCE = 0.01
 
 
 class Cover:
     """All patches of one side, so many at a time; they lie on the device and what becomes of them is not put together.
 
-    Parameters
-    ----------
-    run : callable
-        Takes (B, 3, side, side) to the same shape.
-    batches : sequence of tensor
-        The batches in order.
+    `run` takes (B, 3, side, side) to the same shape.
     """
 
     def __init__(self, run: Callable[[Any], Any], batches: Sequence[Any]) -> None:
@@ -62,13 +53,10 @@ class Cover:
 def comparisons(context: Context, model: str) -> tuple[Comparison, Comparison]:
     """Every side and batch against each other: time, and memory of one batch."""
     settings = context.config.image_shape
-    case, names = (
-        Case(context.study, context.workload.dataset, f"{model}-patches", settings.height),
-        sizes(context),
-    )
-    return (
-        Comparison(case, "cover", "device", tuple(names)),
-        Comparison(case, "batch_peak", "memory", tuple(names), "bytes"),
+    case = Case(context.study, context.workload.dataset, f"{model}-patches", settings.height)
+    names = tuple(f"{side}x{batch}" for side in settings.patch_sides for batch in settings.patch_batches)
+    return Comparison(case, "cover", "device", names), Comparison(
+        case, "batch_peak", "memory", names, "bytes"
     )
 
 
@@ -76,70 +64,37 @@ def rows(context: Context, compared: Sequence[Comparison], model: str, image: ND
     """All sides and batches in paired blocks; the base is the published best: small and many."""
     log.info("patches, %s", model)
     denoiser = Denoiser(model, context.device, context.seed)
-    rows = _compared(context, compared, denoiser, image)
-    gc.collect()  # the patches, so that the next model finds the GPU empty
-    denoiser.torch.cuda.empty_cache()
-    return rows
-
-
-def _compared(
-    context: Context, compared: Sequence[Comparison], denoiser: Denoiser, image: NDArray[np.uint8]
-) -> list[Row]:
     settings, (times, memory) = context.config.image_shape, compared
-    covers = _covers(context, denoiser, image)
-    answers: dict[str, str] = {}
-    for side in settings.patch_sides:
-        answers |= _checked({name: cover for name, (size, cover) in covers.items() if size == side})
-    methods = [Method(name, cover) for name, (_, cover) in covers.items()]
+    run, covers, answers = denoiser.by(AS_PUBLISHED), {}, {}
+    for side in settings.patch_sides:  # whose patches are uploaded once
+        whole = denoiser.torch.cat([denoiser.upload(patch) for patch in patches(image, side)])
+        of_side = {f"{side}x{batch}": Cover(run, whole.split(batch)) for batch in settings.patch_batches}
+        answers |= _checked(of_side)
+        covers |= of_side
+    # Each batch has run once for its answer: what cuDNN takes to try algorithms out is no part of its memory.
+    where = (memory.layer, memory.quantity, memory.unit)
+    peaks = [memory.case.row(name, *where, cover.peak(denoiser.torch.cuda)) for name, cover in covers.items()]
     budget = context.budget_within(settings.max_seconds)
     budget = replace(budget, give_up_seconds=min(budget.give_up_seconds, 3 * settings.max_seconds))
     base = f"{settings.patch_sides[0]}x{settings.patch_batches[-1]}"
-
-    def timing(clock: Clock) -> list[Row]:
-        return compare(context, times, methods, answers, clock=clock, budget=budget, base=base)
-
-    # Each batch has run once for its answer: what cuDNN takes to try algorithms out is no part of its memory.
-    peaks = [
-        memory.case.row(name, memory.layer, memory.quantity, memory.unit, cover.peak(denoiser.torch.cuda))
-        for name, (_, cover) in covers.items()
-    ]
-    return [*peaks, *capped(times.case, times.quantity, timing)]
-
-
-def sizes(context: Context) -> dict[str, tuple[int, int]]:
-    """Side and batch by the name of the method."""
-    settings = context.config.image_shape
-    return {
-        f"{side}x{batch}": (side, batch) for side in settings.patch_sides for batch in settings.patch_batches
-    }
+    methods = [Method(name, cover) for name, cover in covers.items()]
+    clock = forwards.clock()
+    return [*peaks, *compare(context, times, methods, answers, clock=clock, budget=budget, base=base)]
 
 
 def patches(image: NDArray[np.uint8], side: int) -> list[NDArray[np.uint8]]:
     """The patches that cover an image, row by row; the last ones overlap where the side doesn't divide."""
-    tops, lefts = (range(0, length, side) for length in image.shape[:2])
-    height, width = image.shape[:2]
-    starts = [
-        (max(min(top, height - side), 0), max(min(left, width - side), 0)) for top in tops for left in lefts
-    ]
-    return [image[top : top + side, left : left + side] for top, left in starts]
-
-
-def _covers(context: Context, denoiser: Denoiser, image: NDArray[np.uint8]) -> dict[str, tuple[int, Cover]]:
-    """Side and cover by the name of the method; the patches of one side are uploaded once."""
-    run, whole, covers = denoiser.by(AS_PUBLISHED), {}, {}
-    for name, (side, batch) in sizes(context).items():
-        if side not in whole:
-            uploaded = [denoiser.upload(patch) for patch in patches(image, side)]
-            whole[side] = denoiser.torch.cat(uploaded)
-        covers[name] = (side, Cover(run, whole[side].split(batch)))
-    return covers
+    tops, lefts = (
+        [max(min(start, length - side), 0) for start in range(0, length, side)] for length in image.shape[:2]
+    )
+    return [image[top : top + side, left : left + side] for top in tops for left in lefts]
 
 
 def _checked(covers: dict[str, Cover]) -> dict[str, str]:
-    """Whether the first patch comes out the same in every batch of one side."""
+    """Whether the first patch comes out the same in every batch of one side; cuDNN's algorithm differs with it."""
     expected = next(iter(covers.values())).first()
     if not np.isfinite(expected).all():
         return dict.fromkeys(covers, different("the first patch has values that are NaN or infinite"))
-    tolerance = TOLERANCE * float(np.abs(expected).max())
+    tolerance = forwards.TOLERANCE * float(np.abs(expected).max())
     methods = [Method(name, lambda: None, cover.first, tolerance) for name, cover in covers.items()]
     return check_answers(methods, expected)

@@ -12,26 +12,26 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.measure import Budget, Row
+from octopus_study.measure import Row
 from octopus_study.measure.rows import describe
 from octopus_study.names import AS_PUBLISHED, DRUNET_MULTIPLE
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.comparison import Comparison, Part
-from octopus_study.studies.context import Context
-from octopus_study.studies.image_shape import denoisers, patches, processes
-from octopus_study.studies.image_shape.child import QUANTITIES, SPLITS, TIME, Order
+from octopus_study.studies.context import Context, empty_caches
+from octopus_study.studies.image_shape import denoisers, forwards, patches
+from octopus_study.studies.image_shape.forwards import QUANTITIES, SPLITS, TIME, Order
 from octopus_study.studies.image_shape.settings import ImageShape
 
 NO_GPU = "needs a GPU: the caching allocator of CUDA is what is measured"
 NO_GPU_TIME = "needs a GPU: a CPU takes minutes for one image"
-PUBLISHED_SPLIT, PUBLISHED_WHOLE = 1228, 1296  # the widths of the published jump
+PUBLISHED_JUMP = 1228, 1296  # from a width that is split to one that runs whole
 # Forwards of tens of ms that nothing else disturbs; they give a curve, and no verdict hangs on them.
 FORWARD_BLOCKS, FORWARD_SECONDS, GIVE_UP_SECONDS = 5, 0.6, 5.0
 
@@ -53,7 +53,8 @@ def plan(context: Context) -> list[Part]:
 
 def _shapes(context: Context, part: Part, orders: Sequence[Order]) -> Iterator[Row]:
     """Every order in its process; without a GPU the splits, and why there is nothing else."""
-    _require_packages(context)
+    torch, _ = denoisers.load(context.device)
+    context.notes["cudnn"] = torch.backends.cudnn.version()
     if context.device == "cpu":
         yield from _counted(orders, context.config.image_shape.height)
         for comparison in part.of(TIME[1]):
@@ -61,15 +62,15 @@ def _shapes(context: Context, part: Part, orders: Sequence[Order]) -> Iterator[R
         raise Unavailable(NO_GPU)
     with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder) / "image.npy", _image(context))
-        found = processes.in_forks(orders, Path(folder), context.throttle.rates)
-        yield from processes.measured(orders, Path(folder), found)
+        yield from forwards.in_forks(orders, Path(folder), context.throttle.rates)
 
 
 def _patches(context: Context, part: Part, model: str) -> list[Row]:
-    _require_packages(context)
+    denoisers.load(context.device)
     if context.device == "cpu":
         times, memory = part.comparisons
         return [*times.gaps(NO_GPU_TIME), *memory.gaps(NO_GPU)]
+    empty_caches(context.device)  # the model before left patches
     try:
         return patches.rows(context, part.comparisons, model, _image(context, square=True))
     except Exception as error:  # too little memory for the patches must not cost all that was measured before
@@ -85,48 +86,27 @@ def widths(settings: ImageShape, step: int) -> list[int]:
 def intervention_widths(settings: ImageShape) -> list[int]:
     """The measured widths next to the published ones: one that is split, one that runs whole."""
     known = sorted({width for step in settings.steps for width in widths(settings, step)})
-    split = [width for width in known if width % DRUNET_MULTIPLE]
-    whole = [width for width in known if not width % DRUNET_MULTIPLE]
-    pairs = ((split, PUBLISHED_SPLIT), (whole, PUBLISHED_WHOLE))
+    kinds = [[width for width in known if bool(width % DRUNET_MULTIPLE) == split] for split in (True, False)]
+    pairs = zip(kinds, PUBLISHED_JUMP, strict=True)
     return [min(some, key=lambda width: abs(width - aim)) for some, aim in pairs if some]
-
-
-def _require_packages(context: Context) -> None:
-    torch, _ = denoisers.load(context.device)
-    context.notes["cudnn"] = torch.backends.cudnn.version()
 
 
 def _orders(context: Context) -> list[Order]:
     """What each process measures: every model at the widths of every step, and the methods of those that may split."""
-    settings = context.config.image_shape
+    settings, budget = context.config.image_shape, context.budget_within(FORWARD_SECONDS)
+    blocks, limit = min(budget.min_blocks, FORWARD_BLOCKS), min(budget.give_up_seconds, GIVE_UP_SECONDS)
+    budget = replace(budget, min_blocks=blocks, give_up_seconds=limit)
     orders = []
     for model in settings.models:
-        for step in settings.steps:
-            orders.append(_order(context, model, f"step{step}", AS_PUBLISHED, widths(settings, step)))
+        known = [(f"step{step}", AS_PUBLISHED, widths(settings, step)) for step in settings.steps]
         if model in denoisers.SPLITTING:
             columns = intervention_widths(settings)
-            for number, method in enumerate(denoisers.METHODS):
-                order = _order(context, model, "interventions", method, columns)
-                orders.append(replace(order, first_block=number * context.budget.max_blocks, keeps=True))
+            known += [("interventions", method, columns) for method in denoisers.METHODS]
+        for kind, method, columns in known:
+            where = (context.workload.dataset, f"{model}-{kind}", model, method)
+            first = denoisers.METHODS.index(method) * context.budget.max_blocks
+            orders.append(Order(*where, columns, budget, context.seed, first, kind == "interventions"))
     return orders
-
-
-def _order(context: Context, model: str, workload: str, method: str, columns: list[int]) -> Order:
-    return Order(
-        dataset=context.workload.dataset,
-        workload=f"{model}-{workload}",
-        model=model,
-        method=method,
-        widths=columns,
-        budget=asdict(_forward_budget(context)),
-        seed=context.seed,
-    )
-
-
-def _forward_budget(context: Context) -> Budget:
-    budget = context.budget_within(FORWARD_SECONDS)
-    blocks, limit = min(budget.min_blocks, FORWARD_BLOCKS), min(budget.give_up_seconds, GIVE_UP_SECONDS)
-    return replace(budget, min_blocks=blocks, give_up_seconds=limit)
 
 
 def _image(context: Context, square: bool = False) -> NDArray[np.uint8]:
@@ -139,13 +119,12 @@ def _image(context: Context, square: bool = False) -> NDArray[np.uint8]:
 
 
 def _counted(orders: Sequence[Order], height: int) -> Iterator[Row]:
-    models: dict[str, denoisers.Denoiser] = {}
+    """How often images are split, by shapes alone."""
+    names = {order.model for order in orders}
+    models = {name: denoisers.Denoiser(name, "meta", orders[0].seed) for name in names}
     for order in orders:
-        if order.model not in models:
-            models[order.model] = denoisers.Denoiser(order.model, "meta", order.seed)
-        denoiser = models[order.model]
-        run = denoiser.by(order.method)
+        denoiser, run = models[order.model], models[order.model].by(order.method)
         for width in order.widths:
             with denoiser.counted_splits() as splits:
                 run(denoiser.empty(height, width))
-            yield order.case(width).row(order.method, *SPLITS, splits.calls)
+            yield order.case(width).row(order.method, *SPLITS, splits["splits"])

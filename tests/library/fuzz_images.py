@@ -46,16 +46,16 @@ def draw(drawn, kind):
     }
     operation = drawn.pick("resize", "resize_each", "patch_rows")
     sizes = sizes_of(drawn, operation, count, options)
-    door = drawn.pick("call", "plan", *["ragged"] * (len({one.ndim for one in given}) == 1))
+    by = drawn.pick("call", "plan", *["ragged"] * (len({one.ndim for one in given}) == 1))
     call = Pictures(given, operation, sizes, options)
     out = drawn.array("out", call.right().shape, dtype) if drawn.few(0.7) else None
 
     def make():
-        batch = RaggedBatch.from_list(given) if door == "ragged" else given
-        return call.check(called(batch, call, door == "plan", out=out, device="cpu"))
+        batch = RaggedBatch.from_list(given) if by == "ragged" else given
+        return call.check(called(batch, call, by == "plan", out=out, device="cpu"))
 
     shown = "; ".join(f"{one.dtype} {one.shape} by {one.strides}" for one in given)
-    return f"{operation} to {np.asarray(sizes).tolist()}, {options}, {door}\n{shown}", make
+    return f"{operation} to {np.asarray(sizes).tolist()}, {options}, {by}\n{shown}", make
 
 
 def sizes_of(drawn, operation, count, options):

@@ -10,7 +10,7 @@ import pytest
 from octopus import InputError, images
 
 torch = pytest.importorskip("torch")
-door = pytest.importorskip("octopus.torch")
+operators = pytest.importorskip("octopus.torch")
 
 RNG = np.random.default_rng(7)
 FRAME = torch.from_numpy(RNG.integers(0, 256, (40, 60, 3), np.uint8))
@@ -47,10 +47,12 @@ PATCHES = [
     {"sizes": [[28, 56], [56, 28], [28, 28]], "temporal": 1, "rounding": "none"},
 ]
 CALLS = [
-    *(partial(door.crop_resize, FRAME, BOXES, **given) for given in CROPS),
-    partial(door.crop_resize, FRAMES, BOXES.float(), 8, frame_index=torch.tensor([1, 0, 1]), channels="BGRA"),
-    *(partial(door.resize, IMAGES, **given) for given in RESIZES),
-    *(partial(door.patch_rows, IMAGES, **given) for given in PATCHES),
+    *(partial(operators.crop_resize, FRAME, BOXES, **given) for given in CROPS),
+    partial(
+        operators.crop_resize, FRAMES, BOXES.float(), 8, frame_index=torch.tensor([1, 0, 1]), channels="BGRA"
+    ),
+    *(partial(operators.resize, IMAGES, **given) for given in RESIZES),
+    *(partial(operators.patch_rows, IMAGES, **given) for given in PATCHES),
 ]
 
 
@@ -100,13 +102,13 @@ def test_the_operators_are_as_torch_wants_them(call, monkeypatch):
 
 
 def test_the_number_of_boxes_may_change_in_one_graph():
-    layer = torch.compile(door.CropResize(8, scale=255), backend="eager", fullgraph=True, dynamic=True)
+    layer = torch.compile(operators.CropResize(8, scale=255), backend="eager", fullgraph=True, dynamic=True)
     for count in (3, 2, 1):
-        assert_same(layer(FRAME, BOXES[:count]), door.CropResize(8, scale=255)(FRAME, BOXES[:count]))
+        assert_same(layer(FRAME, BOXES[:count]), operators.CropResize(8, scale=255)(FRAME, BOXES[:count]))
 
 
 def test_an_exported_module_crops():
-    layer = door.CropResize((8, 8), mean=[100.0, 110.0, 120.0], std=50.0)
+    layer = operators.CropResize((8, 8), mean=[100.0, 110.0, 120.0], std=50.0)
     boxes = torch.export.Dim("boxes", min=1, max=64)
     shapes = {"frame": None, "boxes": {0: boxes}}
     exported = torch.export.export(layer, (FRAME, BOXES), dynamic_shapes=shapes)
@@ -116,15 +118,15 @@ def test_an_exported_module_crops():
 
 
 @pytest.mark.parametrize(("call", "message"), [
-    (lambda: door.crop_resize(FRAME, BOXES[:, :3], 8), r"shape \(N, 4\)"),
-    (lambda: door.crop_resize(FRAME.permute(2, 0, 1), BOXES, 8), "channels of a frame come last"),
-    (lambda: door.crop_resize(FRAME, BOXES, 8, layout="CHWN"), "layout='CHWN' is unknown"),
-    (lambda: door.resize(IMAGES, 16, crop="middle"), "crop='middle' is unknown"),
-    (lambda: door.patch_rows(IMAGES, [[28, 28]]), "3"),
-    (lambda: door.patch_rows(IMAGES, lambda sides: sides), "while torch compiles, pass"),
-    (lambda: door.patch_rows(IMAGES, partial(images.smart_sizes, min_pixels=-1)), "positive integers by name"),
-    (lambda: door.resize(FRAMES, 8), "list of tensors"),
-    (lambda: door.crop_resize(FRAME.bfloat16(), BOXES, 8), "dtype bfloat16, which NumPy"),
+    (lambda: operators.crop_resize(FRAME, BOXES[:, :3], 8), r"shape \(N, 4\)"),
+    (lambda: operators.crop_resize(FRAME.permute(2, 0, 1), BOXES, 8), "channels of a frame come last"),
+    (lambda: operators.crop_resize(FRAME, BOXES, 8, layout="CHWN"), "layout='CHWN' is unknown"),
+    (lambda: operators.resize(IMAGES, 16, crop="middle"), "crop='middle' is unknown"),
+    (lambda: operators.patch_rows(IMAGES, [[28, 28]]), "3"),
+    (lambda: operators.patch_rows(IMAGES, lambda sides: sides), "while torch compiles, pass"),
+    (lambda: operators.patch_rows(IMAGES, partial(images.smart_sizes, min_pixels=-1)), "positive integers by name"),
+    (lambda: operators.resize(FRAMES, 8), "list of tensors"),
+    (lambda: operators.crop_resize(FRAME.bfloat16(), BOXES, 8), "dtype bfloat16, which NumPy"),
 ], ids=["boxes", "frame", "layout", "crop", "sizes", "rule", "limits", "tensor", "dtype"])  # fmt: skip
 def test_errors_come_while_compiling(call, message):
     with pytest.raises(Exception, match=message):
@@ -134,18 +136,18 @@ def test_errors_come_while_compiling(call, message):
 def test_a_frame_of_many_channels_may_have_any_height():
     frame = torch.from_numpy(RNG.integers(0, 256, (40, 60, 8), np.uint8))
     compiled = torch.compile(
-        lambda f: door.crop_resize(f, BOXES, 8), backend="eager", fullgraph=True, dynamic=True
+        lambda f: operators.crop_resize(f, BOXES, 8), backend="eager", fullgraph=True, dynamic=True
     )
     for height in (40, 39):
-        assert_same(compiled(frame[:height]), door.crop_resize(frame[:height], BOXES, 8))
+        assert_same(compiled(frame[:height]), operators.crop_resize(frame[:height], BOXES, 8))
 
 
 def test_numbers_of_numpy_and_counts_may_be_compiled():
-    layer = door.CropResize(8, mean=np.array([1.0, 2.0, 3.0]), std=np.float32(2))
+    layer = operators.CropResize(8, mean=np.array([1.0, 2.0, 3.0]), std=np.float32(2))
     compiled = torch.compile(layer, backend="eager", fullgraph=True)
     assert torch.equal(compiled(FRAME, BOXES, count=2)[:2], layer(FRAME, BOXES)[:2])
     half = torch.compile(
-        lambda: door.crop_resize(FRAME, BOXES, FRAME.shape[0] // 5), backend="eager", fullgraph=True
+        lambda: operators.crop_resize(FRAME, BOXES, FRAME.shape[0] // 5), backend="eager", fullgraph=True
     )
     assert half().shape == (3, 3, 8, 8)
 
@@ -153,18 +155,20 @@ def test_numbers_of_numpy_and_counts_may_be_compiled():
 def test_gradients_are_refused():
     frame = FRAME.float().requires_grad_()
     with pytest.raises(InputError, match="no gradient"):
-        door.crop_resize(frame, BOXES, 8)
+        operators.crop_resize(frame, BOXES, 8)
     with pytest.raises(InputError, match="no gradient"):
         torch.ops.octopus.crop_resize(frame, BOXES, [8, 8])
     with pytest.raises(Exception, match="no gradient"):
-        torch.compile(lambda f: door.crop_resize(f, BOXES, 8).sum(), backend="aot_eager")(frame).backward()
+        torch.compile(lambda f: operators.crop_resize(f, BOXES, 8).sum(), backend="aot_eager")(
+            frame
+        ).backward()
 
 
 def test_a_layer_refuses_options_that_it_cannot_have():
     with pytest.raises(InputError, match="unknown"):
-        door.CropResize(8, layout="CHWN")
+        operators.CropResize(8, layout="CHWN")
     with pytest.raises(TypeError, match="out"):
-        door.CropResize(8, out=FRAME)
+        operators.CropResize(8, out=FRAME)
 
 
 @pytest.mark.gpu
@@ -174,7 +178,7 @@ def test_a_compiled_function_on_a_gpu(mode):
     frame, boxes = FRAME.cuda(), BOXES.cuda().float()
 
     def function(frame, boxes, count):
-        crops = door.crop_resize(frame, boxes * 0.5, 8, scale=255, count=count)
+        crops = operators.crop_resize(frame, boxes * 0.5, 8, scale=255, count=count)
         return crops[:2] * 2
 
     compiled = torch.compile(function, mode=mode, fullgraph=True)

@@ -86,6 +86,10 @@ class FileServer:
         return f"{self.address}/{name}"
 
 
+TO = {"to itself": "/data.bin", "to a file": "file:///etc/hostname"}
+"""Where answers send who asks."""
+
+
 class _Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         self._answer(with_body=False)
@@ -102,13 +106,18 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(fault, int):
             self.send_error(fault)
             return
+        if fault in TO:
+            self.send_response(302)
+            self.send_header("Location", TO[fault])
+            self.end_headers()
+            return
         content = b"<html>sign in</html>" if fault == "html" else state.files.get(self.path)
         if content is None:
             self.send_error(404)
             return
         part = self._send_head(content, None if fault == "no-range" else wanted, fault)
         if with_body:
-            part = part[: len(part) // 2] if fault == "cut" else part
+            part = part[: len(part) // 2] if fault == "cut" else part * (5 if fault == "endless" else 1)
             state.sent += len(part)
             self.wfile.write(part)
 
@@ -126,7 +135,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.send_response(200)
         self.send_header("Content-Type", "text/html" if fault == "html" else "application/octet-stream")
-        self.send_header("Content-Length", str(len(part)))
+        if fault != "endless":
+            self.send_header("Content-Length", "abc" if fault == "bad-length" else str(len(part)))
         self.send_header("Accept-Ranges", "bytes")
         self.end_headers()
         return part

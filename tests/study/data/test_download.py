@@ -55,6 +55,12 @@ def test_wrong_part_of_an_earlier_run_is_dropped(server, tmp_path, stale):
     assert names(tmp_path) == ["data.bin"]
 
 
+def test_damaged_file_under_the_final_name_is_replaced(server, tmp_path):
+    (tmp_path / "data.bin").write_bytes(CONTENT[:-1] + b"?")
+    path = download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **EXPECTED)
+    assert path.read_bytes() == CONTENT
+
+
 def test_endless_interruptions_keep_the_part_and_no_file(server, tmp_path):
     server.faults[:] = ["cut"] * 5
     with pytest.raises(
@@ -68,11 +74,15 @@ def test_endless_interruptions_keep_the_part_and_no_file(server, tmp_path):
     ("faults", "content", "message"),
     [
         (["html"], CONTENT, "answered with a web page"),
+        (["bad-length"], CONTENT, "says that it sends 'abc' bytes"),
+        (["endless"], CONTENT, "sends more than 300,000 bytes"),
         ([], CONTENT[:-1], "offers 299,999 bytes instead of 300,000"),
         ([], CONTENT[:-1] + b"?", "its SHA-256 is"),
         ([403], CONTENT, "answered 403"),
         ([404] * 5, CONTENT, "gave up .* answered 404"),
         ([500] * 5, CONTENT, "gave up .* answered 500"),
+        (["to itself"] * 40, CONTENT, "can't reach .* 30 redirects"),
+        (["to a file"], CONTENT, "can't reach .*file:///etc/hostname"),
     ],
 )
 def test_wrong_answer_is_refused_and_leaves_no_file(server, tmp_path, faults, content, message):
@@ -80,6 +90,28 @@ def test_wrong_answer_is_refused_and_leaves_no_file(server, tmp_path, faults, co
     with pytest.raises(DataError, match=message):
         download(server.put("data.bin", content), tmp_path / "data.bin", **EXPECTED)
     assert names(tmp_path) == []
+
+
+def test_file_of_unknown_size_has_a_limit(server, tmp_path, monkeypatch):
+    monkeypatch.setattr("octopus_study.data.download.LARGEST", 1000)
+    server.faults[:] = ["endless"]
+    for message in ("sends more than 1,000 bytes$", "sends more than 1,000 bytes: 300,000$"):
+        with pytest.raises(DataError, match=message):
+            download(server.put("data.bin", CONTENT), tmp_path / "data.bin", progress=False)
+    assert names(tmp_path) == []
+
+
+def test_download_that_takes_too_long_keeps_its_part(server, tmp_path, monkeypatch):
+    monkeypatch.setattr("octopus_study.data.download.LONGEST", 0.0)
+    with pytest.raises(DataError, match="takes longer than 0 s; run the same command to resume"):
+        download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **EXPECTED)
+    assert names(tmp_path) == ["data.bin.part"]
+
+
+def test_part_that_is_too_long_is_dropped_whatever_the_server_says(server, tmp_path):
+    (tmp_path / "data.bin.part").write_bytes(CONTENT + b"?")
+    download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **EXPECTED)
+    assert server.ranges == [None]
 
 
 def test_object_store_that_answers_404_once_is_asked_again(server, tmp_path):

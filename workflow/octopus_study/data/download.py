@@ -12,7 +12,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import requests
@@ -30,12 +30,20 @@ BACKOFF = 1.0
 """Seconds before the second attempt; doubled before each further one."""
 RETRY_STATUS = frozenset({404, 408, 429, 500, 502, 503, 504})
 """404 is among them because object stores answer it now and then for objects that exist."""
+LARGEST = 4 << 30
+"""Bytes of a file whose size is not known before."""
+LONGEST = 2 * 3600.0
+"""Seconds that one command waits for a file; the next one goes on with the part."""
 CHUNK = 1 << 16
 """Bytes per write; what a broken connection had sent of an unfinished chunk is lost."""
 
 
 class _BrokenTransferError(Exception):
     """The transfer broke in a way that another attempt may mend."""
+
+
+class _TooLargeError(DataError):
+    """A server sends more than the file can have."""
 
 
 def download(
@@ -56,7 +64,7 @@ def download(
     Raises
     ------
     DataError
-        No connection (at once, no retries), attempts used up, or the content is not what was expected.
+        No connection (at once, no retries), attempts or time used up, or the content is not what was expected.
     """
     path = Path(path)
     if path.is_file() and find_fault(path, size, sha256) is None:
@@ -96,13 +104,14 @@ def find_fault(path: Path, size: int | None, sha256: str | None) -> str | None:
 
 def _fill(url: str, part: Path, size: int | None, sha256: str | None, progress: bool) -> None:
     """Transfer until `part` is complete and right, resuming after each interruption."""
+    end = time.monotonic() + LONGEST
     if size is not None and part.is_file() and part.stat().st_size > size:
         part.unlink()
     for attempt in range(ATTEMPTS):
         resumed = part.exists()
         try:
             if not _is_complete(part, size):
-                _transfer(url, part, size, progress)
+                _transfer(url, part, size, progress, end)
             fault = find_fault(part, size, sha256)
             if fault is None:
                 return
@@ -126,7 +135,7 @@ def _is_complete(part: Path, size: int | None) -> bool:
     return size is not None and part.exists() and part.stat().st_size == size
 
 
-def _transfer(url: str, part: Path, size: int | None, progress: bool) -> None:
+def _transfer(url: str, part: Path, size: int | None, progress: bool, end: float) -> None:
     """One request: append the rest of the file to `part`, or start anew when the server can't resume."""
     have = part.stat().st_size if part.exists() else 0
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
@@ -136,7 +145,11 @@ def _transfer(url: str, part: Path, size: int | None, progress: bool) -> None:
             raise _BrokenTransferError(f"the partial file of {have:,} bytes can't be resumed")
         have = have if response.status_code == requests.codes.partial_content else 0
         total = _check_answer(response, url, have, size)
-        _save(response.iter_content(CHUNK), part, have, total, progress)
+        try:
+            _save(_limited(response, url, have, total, end), part, have, total, progress)
+        except _TooLargeError:
+            part.unlink()
+            raise
     if total is not None and part.stat().st_size < total:
         raise _BrokenTransferError(f"the connection closed after {part.stat().st_size:,} of {total:,} bytes")
 
@@ -152,10 +165,28 @@ def _check_answer(response: requests.Response, url: str, have: int, size: int | 
             f"{url} answered with a web page (a login, quota or proxy notice?), not with the file"
         )
     length = response.headers.get("Content-Length")
+    if length is not None and not (length.isascii() and length.isdigit()):
+        raise DataError(f"{url} says that it sends {length!r} bytes")
     total = have + int(length) if length is not None else size
+    if total is not None and size is None and total > LARGEST:
+        raise DataError(f"{url} sends more than {LARGEST:,} bytes: {total:,}")
     if size is not None and total != size:
         raise DataError(f"{url} offers {total:,} bytes instead of {size:,}; the file has changed or moved")
     return total
+
+
+def _limited(
+    response: requests.Response, url: str, have: int, total: int | None, end: float
+) -> Iterator[bytes]:
+    """The chunks of an answer, until they are more than was said or the time is over."""
+    limit = LARGEST if total is None else total
+    for chunk in response.iter_content(CHUNK):
+        yield chunk
+        have += len(chunk)
+        if have > limit:
+            raise _TooLargeError(f"{url} sends more than {limit:,} bytes")
+        if time.monotonic() > end:
+            raise DataError(f"{url} takes longer than {LONGEST:.0f} s; run the same command to resume")
 
 
 def _save(chunks: Iterable[bytes], part: Path, have: int, total: int | None, progress: bool) -> None:

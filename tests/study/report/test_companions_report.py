@@ -18,7 +18,7 @@ from octopus_study.report.frame import Frame
 from octopus_study.report.outputs import draw
 from octopus_study.report.studies import report_of as study_report
 from octopus_study.report.studies.image_shape import HEURISTICS, QUADRANTS, UNDECIDED, verdict
-from octopus_study.status import different, unavailable
+from octopus_study.status import different
 
 PAIR, SHAPE = "gpu.concurrency", "gpu.image_shape"
 STUDIES = ("concurrency", "image_shape")
@@ -149,17 +149,3 @@ def test_figures_without_models_or_without_a_run_say_why(
     assert len(said) == 2
     assert "PyTorch is not installed" in said[0] and NO_TORCH not in said[0]
     assert said[1].endswith("is at hand: older results lack it.")
-
-
-def test_splits_counted_without_a_gpu_are_known_without_memory(tmp_path: Path) -> None:
-    rows = [
-        row
-        if row.layer == "deterministic"
-        else row._replace(value=None, block=0).answered(unavailable("needs a GPU"))
-        for row in image_shape("gpu", "visdrone-val")
-    ]
-    folder = report_of(tmp_path, "image_shape", list({row[:9]: row for row in rows}.values()))
-    known = Frame.read(folder / "numbers.csv")
-    assert known.text("shown.image_shape.missing").endswith("needs a GPU")
-    assert known.text(f"{SHAPE}.splits.drunet.step68").startswith("8 of 8 widths")
-    assert known.text(f"{SHAPE}.peak.drunet.w1228") == "unavailable: needs a GPU"

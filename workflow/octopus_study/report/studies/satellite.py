@@ -10,7 +10,6 @@ from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, make_absent, make_number, make_text, published
 from octopus_study.report.measured import medians, share_of_bound
 from octopus_study.report.missing import no_run
-from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import groups, pivot
 from octopus_study.report.selector import ALL_ROWS, either, where
@@ -141,18 +140,6 @@ def absent(run: Run) -> Iterator[Number]:
         yield make_absent(run.key("greenland", quantity=name), source, unit, why)
 
 
-def published_numbers(frame: Frame) -> Iterator[Number]:
-    """Yield the published threshold as a share of full brightness, and what processing is of the time to the ground."""
-    names = ("threshold", "processing", "kept_downlink_time")
-    threshold, processing, sent = (frame.get(published(STUDY, "greenland", name)) for name in names)
-    if threshold:
-        yield derived(threshold, STUDY, "fraction", threshold.value, "as printed", quantity="threshold")
-    if processing and sent:
-        share = processing.value / (processing.value + 1000 * sent.value)
-        note = "processing / (processing + downlink of the kept tiles)"
-        yield derived((processing, sent), STUDY, "fraction", share, note, quantity="processing_share")
-
-
 def _scene_name(view: View, key: Key) -> str:
     scene, _, variant = key.workload.partition("-")
     sample = " (synthetic)" if stand_in(view.frame[key].dataset) else ""
@@ -205,7 +192,6 @@ TABLE = Spec(
 REPORT = StudyReport(
     numbers=(bounds, rules, answers, of_published_scene),
     absent=absent,
-    of_published=(published_numbers,),
     series=(figure.pictures,),
     indexed=INDEXED,
     tables={"satellite": TABLE},

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 STUDY, WHOLE, RANDOM = "detector", "end_to_end", "-random-weights"
 OTHERS = tuple(method for method in DETECTOR_METHODS if method != SUBJECT)
-# Detections of either without a partner: plainly, or with one of the detector's thresholds between the two.
+# Detections of either without a partner; some rows count those at one of the detector's thresholds by themselves.
 UNPAIRED = ("detections_unmatched", "detections_on_edge")
 
 
@@ -86,7 +86,7 @@ def differing(run: Run) -> Iterator[Number]:
                 compared = where(quantity=UNPAIRED, method=other)
                 rests = source._replace(selector=either([compared, f"{source.selector}, method={other}"]))
                 place = (run.key(f"detections_differing{ending}", method=other), rests, "count")
-                if len(counts) == len(UNPAIRED):
+                if len(counts):
                     yield make_number(*place, counts.sum(), note=note)
                 else:
                     gaps = timed[(timed["method"] == other) & timed["value"].isna()]

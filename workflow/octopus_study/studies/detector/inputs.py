@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -50,24 +50,28 @@ class InputJob:
         return np.ascontiguousarray(planes, np.float32)
 
 
-class InputMethod(ABC):
-    """`prepare` gives a tensor (1, 3, height, width) that the next call may overwrite."""
+class InputMethod:
+    """From a frame on the host to the input on the device, (1, 3, height, width), that the next call may overwrite."""
 
     name: str
     why_different = ""
+    prepare: Callable[[NDArray[np.uint8]], Any]
 
     def __init__(self, job: InputJob) -> None:
         self.job = job
         self.torch = need_torch(job.device, "models")
         self.device = self.torch.device(job.device)
+        scale_x, scale_y, shift_x, shift_y = reference.transforms(job.box, job.size)[0].tolist()
+        self._scale, self._shift = (
+            self._constant((x, y, x, y)) for x, y in ((scale_x, scale_y), (shift_x, shift_y))
+        )
 
-    @abstractmethod
-    def prepare(self, frame: NDArray[np.uint8]) -> Any:
-        """From the frame on the host to the input on the device."""
-
-    @abstractmethod
     def back(self, boxes: Any) -> Any:
-        """Boxes (N, 4) from pixels of the last input to pixels of its frame."""
+        """Boxes (N, 4) from pixels of the last input to pixels of its frame, by a way known beforehand."""
+        return boxes * self._scale + self._shift
+
+    def _constant(self, values: Any) -> Any:
+        return self.torch.from_numpy(np.array(values, np.float32)).to(self.device)
 
 
 class OctopusInput(InputMethod):
@@ -98,24 +102,7 @@ class OctopusInput(InputMethod):
         return map_back(boxes[None], self._transform)[0]
 
 
-class _OpenCv(InputMethod):
-    """What both methods with OpenCV share: the way back is known beforehand."""
-
-    def __init__(self, job: InputJob) -> None:
-        super().__init__(job)
-        scale_x, scale_y, shift_x, shift_y = reference.transforms(job.box, job.size)[0].tolist()
-        self._scale, self._shift = (
-            self._constant((x, y, x, y)) for x, y in ((scale_x, scale_y), (shift_x, shift_y))
-        )
-
-    def _constant(self, values: Any) -> Any:
-        return self.torch.from_numpy(np.array(values, np.float32)).to(self.device)
-
-    def back(self, boxes: Any) -> Any:
-        return boxes * self._scale + self._shift
-
-
-class OpenCvInput(_OpenCv):
+class OpenCvInput(InputMethod):
     """Everything in float32 on the CPU, in place and straight into the planes; then the upload of these."""
 
     name = "opencv"
@@ -140,7 +127,7 @@ class OpenCvInput(_OpenCv):
         return self.torch.from_numpy(self._planes).to(self.device)
 
 
-class OpenCvBytesInput(_OpenCv):
+class OpenCvBytesInput(InputMethod):
     """As YOLO is mostly fed: bytes are resized, surrounded and uploaded, and become floats on the device."""
 
     name = "opencv-uint8"

@@ -16,14 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.errors import InputError
 from octopus_study.peers.availability import need, need_torch
 
 NAME = "ssdlite320_mobilenet_v3_large"
 INSTALL = "pip install -e './workflow[models]'"
 CLASSES = 10  # as many as VisDrone has
 CANDIDATES = 60  # boxes of the first example above the score threshold, before overlapping ones are removed
-LEAST_EXAMPLES = 2  # the last feature map may be a single pixel, and one value has no variance
 REPRODUCIBLE = {"benchmark": False, "deterministic": True, "allow_tf32": False}
 
 
@@ -68,23 +66,17 @@ class Detector:
     Parameters
     ----------
     examples : ndarray, (N, 3, height, width), float32
-        Prepared images, two or more; they set the statistics and the threshold.
+        Prepared images; they set the statistics and the threshold. Two or more, since the last feature map may be a
+        single pixel, and one value has no variance.
     device : {"cpu", "cuda"}
         Where it is to work; weights, statistics and threshold come from the CPU in any case.
     seed : int
         Of the weights.
 
-    Attributes
-    ----------
-    score_threshold, iou_threshold : float
-        Least score of a detection, and largest overlap of two of one class.
-
     Raises
     ------
     Unavailable
         A package is missing, or torch finds no GPU.
-    InputError
-        Fewer than two examples.
     """
 
     def __init__(self, examples: NDArray[np.float32], device: str, seed: int) -> None:
@@ -92,8 +84,6 @@ class Detector:
         models = need("torchvision.models.detection", "torchvision", INSTALL)
         from torchvision.models.detection.image_list import ImageList
 
-        if len(examples) < LEAST_EXAMPLES:
-            raise InputError(f"a detector needs {LEAST_EXAMPLES} or more examples, found {len(examples)}")
         self._image_list = ImageList
         self._size = tuple(int(side) for side in examples.shape[2:])
         with torch.random.fork_rng(devices=[]):
@@ -103,8 +93,7 @@ class Detector:
             )
         images = torch.from_numpy(examples)
         self._calibrate(images)
-        self._model.score_thresh = self.score_threshold = self._choose_threshold(images[:1])
-        self.iou_threshold = float(self._model.nms_thresh)
+        self._model.score_thresh = self._choose_threshold(images[:1])
         self._model.to(torch.device(device))
 
     def _calibrate(self, images: Any) -> None:
@@ -120,35 +109,22 @@ class Detector:
 
     def _choose_threshold(self, image: Any) -> float:
         """Halfway between two scores of the first example, so that none lies on the threshold."""
-        scores = (
-            self.infer(image).head["cls_logits"].softmax(-1)[..., 1:].flatten().topk(CANDIDATES + 1).values
-        )
-        return float((scores[-2] + scores[-1]) / 2)
+        scores = self.infer(image).head["cls_logits"].softmax(-1)[..., 1:].flatten()
+        return float(scores.topk(CANDIDATES + 1).values[-2:].mean())
 
     def _network(self, images: Any) -> Answer:
         features = list(self._model.backbone(images).values())
         return Answer(self._model.head(features), features, images)
 
     def infer(self, images: Any) -> Answer:
-        """Run the network.
-
-        Parameters
-        ----------
-        images : tensor, (1, 3, height, width), float32
-            On the detector's device.
-        """
+        """Run the network on images (1, 3, height, width) float32 on the detector's device."""
         with self.torch.inference_mode():
             return self._network(images)
 
     def finish(self, answer: Answer, back: Callable[[Any], Any]) -> Detections:
         """Decode boxes, drop what is unlikely or overlaps, and bring the rest to the host.
 
-        Parameters
-        ----------
-        answer : Answer
-            From `infer`.
-        back : callable
-            Takes boxes (N, 4) from pixels of the input to pixels of the frame, on the detector's device.
+        `back` takes boxes (N, 4) from pixels of the input to pixels of the frame, on the detector's device.
         """
         with self.torch.inference_mode():
             images = self._image_list(answer.images, [self._size])

@@ -26,7 +26,6 @@ SENSORS: dict[Kind, str] = {
     "nvml": "an NVIDIA GPU with its driver, and an extra (cuda12 or cuda13)",
     "ina3221": "a Jetson module with the rail VDD_IN (no AGX Orin, no AGX Xavier), read permission on its files in "
     "/sys/class/hwmon",
-    "rapl": "a bare-metal x86 CPU, read permission on /sys/class/powercap/*/energy_uj",
 }
 
 
@@ -106,9 +105,8 @@ def _opened(spec: SourceSpec, remedy: str) -> Finding:
         sample = source.read()
     except MeasureError as error:
         return Finding("sensor", spec.title, MISSING, str(error), remedy)
-    power = [] if sample.power is None else [f"power {sample.power}"]
     counter = [] if sample.counter is None else [f"energy counter {sample.counter}"]
-    found = ", ".join([source.scope, *power, *counter])
+    found = ", ".join([source.scope, f"power {sample.power}", *counter])
     return Finding("sensor", spec.title, OK, f"{found} (test it: octopus power-selftest)")
 
 

@@ -569,9 +569,8 @@ GENERATED = {"total_cost": "synthetic images", "sequences": "synthetic sequences
 POWER_SCOPES = {
     "gpu_board": "GPU board",
     "module_vdd_in": "module, VDD_IN",
-    "cpu_package": "CPU packages",
 }
-POWER_SENSORS = {"nvml": "NVML", "ina3221": "INA3221", "rapl": "RAPL"}
+POWER_SENSORS = {"nvml": "NVML", "ina3221": "INA3221"}
 # The published table's names of the two methods that this project measures too.
 PUBLISHED_POWER = {"published": "one-launch", "n-launches": "n-launches"}
 QUANTITIES = {

@@ -141,7 +141,7 @@ def changed(checkout: Path, before: dict[str, str], name: str, text: str) -> set
         ("studies/one_thread.py", {"arena", "stage_timing"}),
         ("names.py", {"report"}),
         ("studies/__init__.py", set()),
-        ("power/rapl.py", {"power", "report"}),
+        ("power/nvml.py", {"power", "report"}),
         ("report/text.py", {"report"}),
         ("data/visdrone_sizes.csv", {"data", "satellite"}),
     ],

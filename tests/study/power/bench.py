@@ -75,7 +75,6 @@ class PlainSource:
     counter_mj: int | None = None
     voltage_mv: int = 4990
     limit_w: int = 40
-    has_power: bool = True
     voltages_mv: dict[str, int] = field(default_factory=dict)
     parts_mw: dict[str, int] = field(default_factory=dict)
     name: str = "plain"
@@ -84,7 +83,7 @@ class PlainSource:
     accuracy: float = 0.01
 
     def read(self) -> Sample:
-        power = Watt.from_power(MilliWatt(self.power_mw, BOARD)) if self.has_power else None
+        power = Watt.from_power(MilliWatt(self.power_mw, BOARD))
         counter = None if self.counter_mj is None else MilliJoule(self.counter_mj, BOARD)
         return Sample(0, 0, power, counter)
 

@@ -1,4 +1,4 @@
-"""Healthy fakes of the three kinds of sensor: files and an NVML that follow the watts that a test sets."""
+"""Healthy fakes of the two kinds of sensor: files and an NVML that follow the watts that a test sets."""
 
 from __future__ import annotations
 
@@ -52,48 +52,6 @@ class JetsonTree:
             self.write(f"in{number + 3}_input", milliamperes * 5)  # µV over 5 mΩ
         self.write("curr4_input", total)
         self.write("in7_input", total * 5)
-
-
-class RaplTree:
-    """powercap files of a processor of one package with its subdomain.
-
-    Parameters
-    ----------
-    root : path
-        What stands for ``/``.
-    energy_uj, range_uj : int
-        State of the counter, and where it starts again.
-    shared : bool
-        As of `JetsonTree`.
-    """
-
-    def __init__(
-        self, root: Path, energy_uj: int = 1_000_000, range_uj: int = 262_143_328_850, shared: bool = True
-    ) -> None:
-        self.root, self.energy_uj, self.range_uj, self.shared = root, energy_uj, range_uj, shared
-        self.package = root / "sys" / "class" / "powercap" / "intel-rapl:0"
-        self.package.mkdir(parents=True)
-        inner = self.package.parent / "intel-rapl:0:0"
-        inner.mkdir()
-        (inner / "name").write_text("core\n", encoding="ascii")
-        (inner / "energy_uj").write_text("17\n", encoding="ascii")
-        for name, value in (
-            ("name", "package-0"),
-            ("max_energy_range_uj", range_uj),
-            ("constraint_0_power_limit_uw", 65_000_000),
-            ("constraint_1_power_limit_uw", 90_000_000),
-        ):
-            self.write(name, value)
-        self.add_joules(0)
-
-    def write(self, name: str, value: object) -> None:
-        """Write one file of the package."""
-        _write(self.package / name, value, self.shared)
-
-    def add_joules(self, joules: float) -> None:
-        """Let the counter count, with its wrap."""
-        self.energy_uj = (self.energy_uj + round(joules * 1e6)) % self.range_uj
-        self.write("energy_uj", self.energy_uj)
 
 
 def _write(file: Path, value: object, shared: bool) -> None:

@@ -11,17 +11,16 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from bench import STEP_NS, Bench, Device, ripple
 from defects import DEFECTS
-from fake_sensors import FakeBoard, JetsonTree, RaplTree
+from fake_sensors import FakeBoard, JetsonTree
 
 from octopus_study.errors import MeasureError
-from octopus_study.power import hwmon, rapl
+from octopus_study.power import hwmon
 from octopus_study.power.choose import SourceSpec
 from octopus_study.power.energy import WindowEnergy, idle_power, window_energy
 from octopus_study.power.lint import lint_file
@@ -82,28 +81,6 @@ def board(
     return bench
 
 
-def package(
-    folder: Path,
-    patch: pytest.MonkeyPatch,
-    spoil: Callable[[RaplTree, float], None] = lambda tree, seconds: None,
-    **tree: int,
-) -> Bench:
-    """Return a processor package on the bench."""
-    fake, device = RaplTree(folder, **tree, shared=False), Device(12.0, 60.0, noise=0.5)
-
-    def apply(seconds: float, working: bool) -> None:
-        before = device.joules
-        device.watts(seconds, working)
-        fake.add_joules(device.joules - before)
-        spoil(fake, seconds)
-
-    bench = Bench(apply)
-    apply(0.0, False)
-    patch.setattr(rapl, "time", SimpleNamespace(monotonic_ns=bench.monotonic_ns))
-    bench.source = SourceSpec("rapl", str(folder)).open()
-    return bench
-
-
 def forbid(patch: pytest.MonkeyPatch, name: str) -> None:
     """Let a file answer as to a user who may not read it; tests may run as root, whom no mode stops."""
     healthy = Path.read_text
@@ -125,10 +102,6 @@ HEALTHY: dict[str, Injection] = {
     "NVML with instantaneous power": lambda folder, patch: board(),
     "NVML with averaged power alone": lambda folder, patch: board(instant=False),
     "NVML without a counter": lambda folder, patch: board(spoil=no_counter),
-    "RAPL": package,
-    "RAPL whose counter is full within the test": lambda folder, patch: package(
-        folder, patch, energy_uj=250_000_000, range_uj=300_000_000
-    ),
 }
 
 
@@ -270,12 +243,6 @@ def counts(watts: float) -> Callable[[FakeBoard, float], None]:
     return setting("counter_mj", lambda fake, seconds: 2_000_000 + round(1e3 * watts * seconds))
 
 
-def package_reset(tree: RaplTree, seconds: float) -> None:
-    if math.isclose(seconds, 10.5):
-        tree.energy_uj = 0
-        tree.add_joules(0)
-
-
 DEVICES: dict[str, Callable[[], Device]] = {
     "thousand-fold": lambda: Device(125.5e3, 480.0e3, noise=1.5e3),
     "thousandth": lambda: Device(0.1255, 0.480, noise=0.0015),
@@ -296,13 +263,7 @@ BOARDS: dict[str, Callable[[FakeBoard, float], None]] = {
     "counter-elsewhere": counts(81.0),
     "counter-frozen": counts(0.0),
 }
-PACKAGES: dict[str, Callable[[RaplTree, float], None]] = {
-    "package-reset": package_reset,
-    "package-empty": lambda tree, seconds: tree.write("energy_uj", ""),
-    "package-frozen": lambda tree, seconds: tree.write("energy_uj", 1_000_000),
-}
 FORBIDDEN = {"current-forbidden": ("curr1_input", HEALTHY["INA3221 of a Jetson"])}
-FORBIDDEN |= {"package-forbidden": ("energy_uj", HEALTHY["RAPL"])}
 
 
 # Misuse of a sensor that is itself healthy: energies without its test, or net of an idle that moved.
@@ -383,7 +344,6 @@ INJECTIONS: dict[str, Injection] = {
     **{name: lambda folder, patch, how=how: jetson(folder, *how()) for name, how in JETSONS.items()},
     **{name: lambda folder, patch, make=make: board(make()) for name, make in DEVICES.items()},
     **{name: lambda folder, patch, spoil=spoil: board(spoil=spoil) for name, spoil in BOARDS.items()},
-    **{name: lambda *where, spoil=spoil: package(*where, spoil) for name, spoil in PACKAGES.items()},
     **{name: _forbidden(*how) for name, how in FORBIDDEN.items()},
     "no-test": lambda folder, patch: idle_window(board(), PassedTest("gpu_board")),
     "test-of-another": lambda folder, patch: with_test_of_another(board()),

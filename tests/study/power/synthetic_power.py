@@ -41,7 +41,7 @@ from power_machine import Machine
 
 METHODS = ("octopus", "published", "n-launches")
 WORKLOAD = "visdrone"
-NO_SENSOR = "no power sensor (looked at NVML: no driver; RAPL: energy_uj: permission denied)"
+NO_SENSOR = "no power sensor (looked at NVML: no driver; INA3221: no such chip)"
 Law = Callable[[str, int], float]
 # By scope: the machine, and of each method milliseconds, fixed and per object, and the watts that it comes near.
 PROFILES: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float]]]] = {
@@ -58,10 +58,6 @@ PROFILES: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float]]]
             "dither_ns": 19_000_000,
         },
         {"octopus": (0.9, 0.12, 9.6), "published": (1.6, 0.198, 8.7), "n-launches": (0.4, 0.244, 8.05)},
-    ),
-    "cpu_package": (
-        {"name": "rapl", "idle_watts": 32.0, "limit_watts": 150.0, "has_power": False},
-        {"octopus": (0.9, 0.15, 128), "published": (1.6, 0.62, 121), "n-launches": (0.2, 0.64, 110)},
     ),
 }
 
@@ -197,7 +193,7 @@ def power_run(
 
     Parameters
     ----------
-    scope : {"gpu_board", "module_vdd_in", "cpu_package"}
+    scope : {"gpu_board", "module_vdd_in"}
         Takes the sensor, the levels and the times of `PROFILES`.
     counts, paced_counts, again_counts : sequence of int
         Numbers of boxes back to back; those also run at `frame_rate`; those with ``octopus-again``.
@@ -208,9 +204,8 @@ def power_run(
     """
     settings = (scope, tuple(counts), tuple(paced_counts), tuple(again_counts), frame_rate, watts, idle_drift)
     rows, notes = _simulated(*settings)
-    device = "cpu" if scope == "cpu_package" else "cuda"
     rows = rows.assign(dataset=dataset)
-    return PowerRun(rows, copy.deepcopy(notes), device, machine, frame_rate)
+    return PowerRun(rows, copy.deepcopy(notes), machine=machine, frame_rate=frame_rate)
 
 
 @cache
@@ -277,5 +272,5 @@ def no_sensor_run(
         for n, layer in arms
         for method in methods
     ]
-    power = {"sensor": None, "reason": why, "looked_at": {"rapl": why}, "selftests": []}
+    power = {"sensor": None, "reason": why, "looked_at": {"ina3221": why}, "selftests": []}
     return PowerRun(pd.DataFrame(rows, columns=Row._fields), {"power": power}, device, machine)

@@ -168,8 +168,8 @@ def test_a_counter_that_hardly_moves_is_none(proof):
 
 
 def test_there_is_no_energy_without_a_proof_of_the_same_sensor(proof):
-    with pytest.raises(SensorError, match=r"test was of cpu_package, the trace is of gpu_board"):
-        window_energy(WINDOW, steady(), proof_of("cpu_package"))
+    with pytest.raises(SensorError, match=r"test was of module_vdd_in, the trace is of gpu_board"):
+        window_energy(WINDOW, steady(), proof_of("module_vdd_in"))
 
 
 def reset(trace: Trace) -> Trace:

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 PUBLISHED = ROOT / "data" / "published"
 REFERENCES = sorted((ROOT / "data" / "reference").glob("*/*.csv"))
 MISREAD, RELABELLED = PUBLISHED / "power_voltage_misread.csv", PUBLISHED / "power_voltage_relabelled.csv"
-SCOPES = ("gpu_board", "module_vdd_in", "cpu_package")
+SCOPES = ("gpu_board", "module_vdd_in")
 
 
 def refusing(path: Path) -> list[str]:
@@ -125,14 +125,6 @@ def test_readings_of_the_moment_check_steady_work_alone(
     make, layer: str, factor: float, checks: list[str], tmp_path: Path
 ) -> None:
     assert refusing(make(layer, factor).write(tmp_path)) == checks
-
-
-def test_the_trace_of_a_counter_alone_is_asked_at_a_fixed_rate_too(tmp_path: Path) -> None:
-    run = power_run("cpu_package")
-    run.scale(1.04, layer="trace", method="octopus")
-    run.drop(quantity="energy_per_frame_net")
-    assert refusing(run.write(tmp_path)) == ["trace-agrees"]
-    assert "15 of" in reason(tmp_path / "power.csv", "trace-agrees")
 
 
 def test_a_load_that_draws_what_idle_draws_is_refused(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from bench import PlainSource
-from fake_sensors import JetsonTree, RaplTree
+from fake_sensors import JetsonTree
 
 from octopus_study.power import sampler as sampler_module
 from octopus_study.power import sampler_process
@@ -120,9 +120,10 @@ def test_a_child_that_gives_no_answer_is_an_error(running: Sampler, monkeypatch:
         running.collect()
 
 
-def test_a_source_that_cannot_be_opened_there_is_refused_with_its_reason(tmp_path: Path) -> None:
-    RaplTree(tmp_path).write("energy_uj", "")
-    with pytest.raises(SensorError, match="energy_uj is empty"), Sampler(SourceSpec("rapl", str(tmp_path))):
+def test_a_source_that_cannot_be_opened_there_is_refused_with_its_reason(tree: JetsonTree) -> None:
+    tree.write("curr1_input", "")
+    spec = SourceSpec("ina3221", str(tree.root))
+    with pytest.raises(SensorError, match="curr1_input is empty"), Sampler(spec):
         raise AssertionError("it was opened")
 
 
@@ -208,7 +209,7 @@ def test_a_reading_that_fails_meanwhile_does_not_end_the_look(monkeypatch: pytes
         (None, 1e-5, 0.02),
         (0.1, 0.1, 0.02),
     ],
-    ids=["H200", "slower", "RAPL", "slow to read", "no period", "very slow to read"],
+    ids=["H200", "slower", "quick", "slow to read", "no period", "very slow to read"],
 )
 def test_the_interval_follows_period_and_reading(
     period: float | None, reading: float, interval: float, monkeypatch: pytest.MonkeyPatch, tree: JetsonTree

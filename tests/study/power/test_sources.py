@@ -1,4 +1,4 @@
-"""The three sensors against healthy and broken files and boards, the choice between them, and what the doctor says."""
+"""Both sensors against healthy and broken files and boards, the choice between them, and what the doctor says."""
 
 from __future__ import annotations
 
@@ -8,24 +8,21 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fake_sensors import FakeBoard, JetsonTree, RaplTree
+from fake_sensors import FakeBoard, JetsonTree
 from misreadings import forbid
 
 from octopus_study.doctor import MISSING, OK, _opened
 from octopus_study.measure import _nvml
-from octopus_study.power import hwmon, rapl
+from octopus_study.power import hwmon
 from octopus_study.power.choose import NoSensor, SourceSpec, candidates
 from octopus_study.power.ina3221 import Ina3221Source
 from octopus_study.power.nvml import NvmlSource
-from octopus_study.power.quantities import Channel, MicroJoule, MicroWatt, MilliAmpere, MilliVolt
-from octopus_study.power.rapl import RaplSource
+from octopus_study.power.quantities import Channel, MicroWatt, MilliAmpere, MilliVolt
 from octopus_study.power.source import SensorError
 
-SECOND_NS = 10**9
 INTEGER, NONE, RAIL = "holds .*, not an integer", "no quantity of that name", "belongs to no rail"
 OFF = "in1_enable is 0: the channel is switched off"
 # File of the chip, what it holds, and what comes of reading it: a type, or the words and the rule of a refusal.
@@ -35,10 +32,9 @@ FILES: list[tuple[str, str, type | tuple[str, str]]] = [
     ("curr1_crit", "-42", MilliAmpere),
     ("power1_input", "-42", MicroWatt),
     ("power1_average", "-42", MicroWatt),
-    ("energy12_input", "-42", MicroJoule),
     *(
         (name, "42", (NONE, "typed-units"))
-        for name in ("in1_label", "temp1_input", "shunt1_resistor", "power_input")
+        for name in ("in1_label", "temp1_input", "energy1_input", "shunt1_resistor", "power_input")
     ),
     *((f"in{number}_input", "42", (RAIL, "shunt-channel")) for number in (4, 5, 6, 7)),
     ("curr4_input", "42", (RAIL, "shunt-channel")),
@@ -228,75 +224,12 @@ def test_the_board_is_the_one_of_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
         SourceSpec("nvml").open()
 
 
-class Package:
-    """A package whose clock the test moves."""
-
-    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, **tree: int) -> None:
-        self.now_ns = SECOND_NS
-        patch.setattr(rapl, "time", SimpleNamespace(monotonic_ns=lambda: self.now_ns))
-        self.tree = RaplTree(folder, **tree)
-        self.source = RaplSource(folder)
-
-    def counted_after(self, seconds: float, joules: float) -> int:
-        self.now_ns += round(seconds * SECOND_NS)
-        self.tree.add_joules(joules)
-        return self.source.read().counter.value
-
-
-def test_a_package_counts_microjoules_and_wraps_are_undone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = Package(tmp_path, monkeypatch, energy_uj=0, range_uj=50_000_000)
-    assert [package.counted_after(1.0, 40.0) for _ in range(4)] == [
-        40_000_000 * turn for turn in (1, 2, 3, 4)
-    ]
-    assert (package.source.read().power, package.source.scope) == (None, "cpu_package")
-    assert package.source.limit().watts == 90.0
-    assert json.dumps(package.source.facts())
-
-
-def test_a_step_back_that_is_no_wrap_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = Package(tmp_path, monkeypatch, energy_uj=200_000_000, range_uj=262_143_328_850)
-    package.tree.energy_uj = 0  # as a write to energy_uj does
-    with pytest.raises(
-        SensorError, match="went back from 200000000 to 5000000 µJ, which is no wrap"
-    ) as caught:
-        package.counted_after(1.0, 5.0)
-    assert caught.value.check == "counter-monotonic"
-    assert package.counted_after(1.0, 5.0) == 10_000_000  # lower than before: whoever compares sees it
-
-
-def test_packages_are_summed_and_nothing_else(tmp_path: Path) -> None:
-    with pytest.raises(SensorError, match="no package counters"):
-        RaplSource(tmp_path)
-    tree = RaplTree(tmp_path, energy_uj=1_000_000)
-    folders = {"intel-rapl:1": "package-1", "intel-rapl:2": "psys", "intel-rapl-mmio:0": "package-0"}
-    for name, title in folders.items():
-        shutil.copytree(tree.package, tree.package.parent / name)
-        (tree.package.parent / name / "name").write_text(f"{title}\n")
-    source = RaplSource(tmp_path)
-    assert source.facts()["packages"] == ["intel-rapl:0", "intel-rapl:1"]
-    assert source.read().counter.value == 2_000_000
-    assert source.limit().watts == 180.0
-
-
-@pytest.mark.parametrize("limit", [None, 4_095_875_000, 0], ids=["AMD", "no limit", "zero"])
-def test_a_package_without_a_limit_has_a_ceiling(limit: int | None, tmp_path: Path) -> None:
-    tree = RaplTree(tmp_path)
-    for number in (0, 1):
-        if limit is None:
-            (tree.package / f"constraint_{number}_power_limit_uw").unlink()
-        else:
-            tree.write(f"constraint_{number}_power_limit_uw", limit)
-    assert RaplSource(tmp_path).limit().watts == 600.0
-
-
 def test_the_closest_sensor_of_a_device_comes_first() -> None:
     assert [spec.kind for spec in candidates("cuda")] == ["nvml", "ina3221"]
-    assert [spec.kind for spec in candidates("cpu")] == ["rapl", "ina3221"]
+    assert [spec.kind for spec in candidates("cpu")] == ["ina3221"]
     error = NoSensor({"nvml": "Not Supported", "ina3221": "no such chip"})
     assert str(error) == "no power sensor (looked at NVML: Not Supported; INA3221: no such chip)"
-    spec = SourceSpec("rapl", "elsewhere")
+    spec = SourceSpec("ina3221", "elsewhere")
     assert pickle.loads(pickle.dumps(spec)) == spec
     assert pickle.loads(pickle.dumps(SensorError("reason", "enabled"))).check == "enabled"
 
@@ -305,7 +238,6 @@ def test_the_closest_sensor_of_a_device_comes_first() -> None:
     ("kind", "found"),
     [
         ("ina3221", "module_vdd_in, power 5.7"),
-        ("rapl", "cpu_package, energy counter 1000000 µJ"),
         ("nvml", "gpu_board, power 125 W, energy counter 2421335 mJ"),
     ],
 )
@@ -317,7 +249,6 @@ def test_the_doctor_opens_what_a_run_opens(
     missing = _opened(spec, "a machine that has it")
     assert (missing.state, missing.remedy) == (MISSING, "a machine that has it")
     JetsonTree(tmp_path)
-    RaplTree(tmp_path)
     monkeypatch.setattr(_nvml, "session", lambda: (FakeBoard(), "board"))
     finding = _opened(spec, "")
     assert (finding.name, finding.state) == (spec.title, OK)

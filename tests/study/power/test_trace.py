@@ -6,18 +6,18 @@ import pickle
 
 import pytest
 
-from octopus_study.power.quantities import Channel, MilliJoule, MilliWatt, UnitError, Watt
+from octopus_study.power.quantities import Channel, MilliJoule, MilliWatt, Watt
 from octopus_study.power.source import Sample, SensorError
 from octopus_study.power.trace import Failure, Trace, require_samples
 
 BOARD, MS = Channel("nvml", 0), 10**6
 
 
-def trace(*readings: tuple[int, int | None, int | None], failures: tuple[Failure, ...] = ()) -> Trace:
+def trace(*readings: tuple[int, int, int | None], failures: tuple[Failure, ...] = ()) -> Trace:
     """Readings at milliseconds, of milliwatts and a counter of millijoules."""
     samples = []
     for at_ms, power_mw, counter_mj in readings:
-        power = None if power_mw is None else Watt.from_power(MilliWatt(power_mw, BOARD))
+        power = Watt.from_power(MilliWatt(power_mw, BOARD))
         counter = None if counter_mj is None else MilliJoule(counter_mj, BOARD)
         samples.append(Sample(at_ms * MS, 3000, power, counter))
     return Trace("gpu_board", tuple(samples), failures)
@@ -29,19 +29,10 @@ def test_repeated_values_are_one_update() -> None:
     assert [(at // MS, power.watts) for at, power in found] == [(0, 0.1), (40, 0.3), (80, 0.1)]
 
 
-def test_a_counter_alone_gives_the_mean_power_between_its_updates() -> None:
+def test_a_counter_is_told_where_it_advanced() -> None:
     counts = [(0, 10), (50, 10), (100, 30), (150, 30), (200, 90)]
-    counted = trace(*((at, None, state) for at, state in counts))
-    assert [(at // MS, counter.value) for at, counter in counted.counter_updates()] == [
-        (0, 10), (100, 30), (200, 90),
-    ]  # fmt: skip
-    found = counted.power_updates()
-    assert [(at // MS, power.watts) for at, power in found] == [
-        (100, pytest.approx(0.2)),
-        (200, pytest.approx(0.6)),
-    ]
-    with pytest.raises(UnitError, match="went back"):
-        trace((0, None, 10), (100, None, 5)).power_updates()
+    found = trace(*((at, 1, state) for at, state in counts)).counter_updates()
+    assert [(at // MS, counter.value) for at, counter in found] == [(0, 10), (100, 30), (200, 90)]
 
 
 def test_a_span_includes_both_ends_and_its_failures() -> None:

@@ -33,8 +33,6 @@ class Machine:
         alone, as an INA3221 does.
     dither_ns : int
         By how much the sampler's readings leave its beat, at most.
-    has_power : bool
-        Without it the counter alone is told, as by RAPL.
     counter_factor : float
         1 for a counter that counts what the board draws.
     dies_at_s : float
@@ -46,7 +44,6 @@ class Machine:
     idle_watts: float = 100.0
     noise: float = 0.2
     has_counter: bool = True
-    has_power: bool = True
     limit_watts: float = 700.0
     dither_ns: int = 0
     counter_factor: float = 1.0
@@ -105,13 +102,8 @@ class Machine:
     def read(self) -> Sample:
         power = Watt.from_power(MilliWatt(round(1e3 * self._wobble()), BOARD))
         counted = MilliJoule(round(1e3 * self.joules * self.counter_factor), BOARD)
-        if not self.has_counter or not self.has_power:
-            return Sample(
-                self.now_ns,
-                1_000_000,
-                power if self.has_power else None,
-                counted if self.has_counter else None,
-            )
+        if not self.has_counter:
+            return Sample(self.now_ns, 1_000_000, power, None)
         since, joules = self._past[0] if self._past else (self.now_ns, 0.0)
         mean = (self.joules - joules) * 1e12 / max(self.now_ns - since, 1) or 1e3 * self._wobble()
         return Sample(self.now_ns, 1_000_000, power, counted, Watt.from_power(MilliWatt(round(mean), BOARD)))
@@ -127,7 +119,7 @@ class Machine:
 
     def facts(self) -> dict[str, Any]:
         means = {"power": "of the moment", "integrated": "mean of a second"}
-        means = means if self.has_counter and self.has_power else {}
+        means = means if self.has_counter else {}
         return {"name": self.name, "scope": self.scope, **means}
 
     def collect(self) -> Trace:

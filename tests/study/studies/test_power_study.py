@@ -435,13 +435,13 @@ def test_a_failed_test_leaves_reasons_and_no_numbers(context):
 def test_this_machine_says_what_it_looked_at(receipt, tmp_path, monkeypatch):
     monkeypatch.setattr("octopus_study.power.choose.candidates", lambda device: ())
     monkeypatch.setattr(
-        "octopus_study.power.session.candidates", lambda device: (SourceSpec("rapl", str(tmp_path)),)
+        "octopus_study.power.session.candidates", lambda device: (SourceSpec("ina3221", str(tmp_path)),)
     )
     out = run_study(
         "power", config=load_config(CONFIG, SETTINGS), receipt=receipt, out=tmp_path / "power.csv"
     )
     rows = read_rows(out)
     assert rows.value.isna().all()
-    assert rows.reason.str.startswith("no power sensor (looked at RAPL: no package counters").all()
+    assert rows.reason.str.startswith("no power sensor (looked at INA3221: no such chip").all()
     record = json.loads(out.with_suffix(".json").read_text())
     assert record["extra"]["power"]["sensor"] is None

@@ -9,10 +9,9 @@ from typing import Any, Literal
 from octopus_study.names import POWER_SENSORS
 from octopus_study.power.ina3221 import Ina3221Source
 from octopus_study.power.nvml import NvmlSource
-from octopus_study.power.rapl import RaplSource
 from octopus_study.power.source import PowerSource, SensorError
 
-Kind = Literal["nvml", "ina3221", "rapl"]
+Kind = Literal["nvml", "ina3221"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +34,7 @@ class SourceSpec:
         SensorError
             It can't be read; the message says why.
         """
-        if self.kind == "nvml":
-            return NvmlSource(nvml, device)
-        return Ina3221Source(self.root) if self.kind == "ina3221" else RaplSource(self.root)
+        return NvmlSource(nvml, device) if self.kind == "nvml" else Ina3221Source(self.root)
 
 
 class NoSensor(SensorError):  # noqa: N818  (a finding about the machine)
@@ -52,7 +49,7 @@ class NoSensor(SensorError):  # noqa: N818  (a finding about the machine)
 def candidates(device: str) -> tuple[SourceSpec, ...]:
     """Return the sources that could measure a device (``cpu`` or ``cuda``), the closest first.
 
-    A GPU's board measures itself; on a Jetson NVML gives nothing, and the module's rail includes the GPU. A processor
-    has RAPL, or stands on such a module.
+    A GPU's board measures itself; on a Jetson NVML gives nothing, and the module's rail includes CPU and GPU.
     """
-    return SourceSpec("nvml" if device == "cuda" else "rapl"), SourceSpec("ina3221")
+    module = SourceSpec("ina3221")
+    return (SourceSpec("nvml"), module) if device == "cuda" else (module,)

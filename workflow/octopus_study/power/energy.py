@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from octopus_study.power.judges import AGREEMENT, LEAST_VALUES, MOST_FAILURES
-from octopus_study.power.quantities import Counter, Joule, UnitError, Watt
+from octopus_study.power.quantities import Joule, MilliJoule, UnitError, Watt
 from octopus_study.power.selftest import PassedTest
 from octopus_study.power.source import Sample, SensorError
 from octopus_study.power.trace import Trace, require_samples
@@ -139,7 +139,7 @@ def _covered(window: Window, trace: Trace) -> Trace:
 def _require_power(samples: Sequence[Sample]) -> None:
     """Refuse readings of nothing: no board draws 0 W, and a failed reading that is given as 0 pulls the mean down."""
     powers = [power for each in samples for power in (each.power, each.averaged) if power is not None]
-    if zeros := sum(1 for power in powers if not power.watts > 0):
+    if zeros := sum(not power.watts > 0 for power in powers):
         raise SensorError(f"{zeros} of {len(powers)} readings in the window are 0 or less", "plausible-range")
 
 
@@ -151,7 +151,7 @@ def _require_changes(window: Window, samples: Sequence[Sample], counted: bool) -
     if counted:
         states = [each.counter.value for each in samples if each.counter is not None]
     else:
-        states = [power.watts for _, power in _integrated(samples)]
+        states = [power.watts for power in _integrated(samples)]
     changes = sum(later != earlier for earlier, later in pairwise(states))
     if changes < LEAST_VALUES:
         what = "counter" if counted else "power"
@@ -171,7 +171,7 @@ def _by_counter(window: Window, trace: Trace) -> Joule | None:
     return _counted(updates, window.end_ns) - _counted(updates, window.start_ns)
 
 
-def _counted(updates: Sequence[tuple[int, Counter]], at_ns: int) -> Joule:
+def _counted(updates: Sequence[tuple[int, MilliJoule]], at_ns: int) -> Joule:
     """Return the energy from the first update to a moment, linear between the two updates around it."""
     later = bisect_left(updates, at_ns, lo=1, key=lambda update: update[0])
     if later == len(updates) or updates[0][0] > at_ns:
@@ -181,25 +181,22 @@ def _counted(updates: Sequence[tuple[int, Counter]], at_ns: int) -> Joule:
     return Joule.from_counter(updates[0][1], before) + Joule.from_counter(before, after).scaled(share)
 
 
-def _by_integral(window: Window, samples: Sequence[Sample]) -> Joule | None:
+def _by_integral(window: Window, samples: Sequence[Sample]) -> Joule:
     """Apply the trapezoid rule; the first and last readings hold to the window's ends.
 
     Where the driver averages beside its readings of the moment, the average is integrated: the work before the window
     is as long as its second, and a reading of the moment misses the mean of a load that repeats itself.
     """
-    points = _integrated(samples)
-    if not points:
-        return None
-    times, powers = [at for at, _ in points], [power for _, power in points]
+    times, powers = [each.at_ns for each in samples], _integrated(samples)
     first, last = bisect_right(times, window.start_ns), bisect_left(times, window.end_ns)
     times = [window.start_ns, *times[first:last], window.end_ns]
     powers = [powers[0], *powers[first:last], powers[-1]]
     return Joule.integral(times, powers)
 
 
-def _integrated(samples: Sequence[Sample]) -> list[tuple[int, Watt]]:
-    """Return times and powers that an integral is made of."""
-    return [(each.at_ns, power) for each in samples if (power := each.averaged or each.power) is not None]
+def _integrated(samples: Sequence[Sample]) -> list[Watt]:
+    """Return the powers that an integral is made of."""
+    return [each.averaged or each.power for each in samples]
 
 
 def _in_step(window: Window, samples: Sequence[Sample]) -> str:
@@ -209,7 +206,7 @@ def _in_step(window: Window, samples: Sequence[Sample]) -> str:
     over a second that the driver makes, or work without a pause, has no such phases.
     """
     rests = window.frames > 0 and window.busy_ns < MOST_BUSY * window.length_ns
-    momentary = [each.at_ns for each in samples if each.power is not None and each.averaged is None]
+    momentary = [each.at_ns for each in samples if each.averaged is None]
     if not rests or not momentary:
         return ""
     period = window.length_ns / window.frames
@@ -225,7 +222,7 @@ def _uncertainty(window: Window, samples: Sequence[Sample], counted: bool) -> fl
     gaps = [later.at_ns - earlier.at_ns for earlier, later in pairwise(samples)]
     jitter = statistics.median(gaps or [window.length_ns]) / window.length_ns
     variance = 2 * jitter**2 / 12
-    levels = [sample.power.watts for sample in samples if sample.power is not None]
+    levels = [sample.power.watts for sample in samples]
     if not counted and len(levels) > 1:
         # Readings that tell something new: a sensor that is read too often repeats itself.
         independent = 1 + sum(later != earlier for earlier, later in pairwise(levels))

@@ -1,7 +1,7 @@
 """Reading hwmon files: the name of a file decides the unit of its number, and nothing else does.
 
 The kernel's hwmon interface fixes the units: ``in*_input`` is millivolts, ``curr*_input`` milliamperes,
-``power*_input`` microwatts, ``energy*_input`` microjoules. Whoever reads a file here gets that type, so that a voltage
+``power*_input`` microwatts. Whoever reads a file here gets that type, so that a voltage
 file can't give a power whatever a caller believes it to be. What can't be read is a `SensorError`.
 """
 
@@ -11,12 +11,12 @@ import re
 from pathlib import Path
 from typing import TypeVar
 
-from octopus_study.power.quantities import Channel, MicroJoule, MicroWatt, MilliAmpere, MilliVolt, Reading
+from octopus_study.power.quantities import Channel, MicroWatt, MilliAmpere, MilliVolt, Reading
 from octopus_study.power.source import SensorError
 
 R = TypeVar("R", bound=Reading)
-_KINDS = {"in": MilliVolt, "curr": MilliAmpere, "power": MicroWatt, "energy": MicroJoule}
-_NAME = re.compile(r"(in|curr|power|energy)(\d+)_(input|average|crit|max)")
+_KINDS = {"in": MilliVolt, "curr": MilliAmpere, "power": MicroWatt}
+_NAME = re.compile(r"(in|curr|power)(\d+)_(input|average|crit|max)")
 # The driver numbers the bus voltages of an INA3221 in1 to in3, in millivolts, and its currents curr1 to curr3. Its
 # in4 to in6 are shunt voltages and in7 their sum, in microvolts; curr4 is the sum of the currents: rails of no number.
 INA3221 = "ina3221"

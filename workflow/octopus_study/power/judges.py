@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from octopus_study.power.quantities import Counter, Watt
+from octopus_study.power.quantities import MilliJoule, Watt
 from octopus_study.power.rules import JUDGES, power_on
 from octopus_study.power.trace import Trace
 
@@ -48,7 +48,7 @@ class Phase:
     start_ns, end_ns : int
         `time.monotonic_ns()`.
     levels : tuple of Watt
-        Mean powers of bins of 50 ms, so that a counter that is read more often than it advances adds no noise.
+        Mean powers of bins of 50 ms.
     voltages, parts, whole : dict of str to float, dict of str to Watt, Watt or None
         Means of what was read beside: millivolts by file, powers of the rails behind this one by label, and the power
         itself at the moments of those.
@@ -87,33 +87,14 @@ class Evidence:
 
 
 def levels(trace: Trace) -> tuple[tuple[int, Watt], ...]:
-    """Return times and mean powers of the parts of a trace, each 50 ms or as long as the sensor needs for an update.
-
-    Unlike :meth:`Trace.power_updates` it also answers for a counter that went back: that span is left out.
-    """
+    """Return times and mean powers of the parts of a trace, of 50 ms each."""
     bins: dict[int, list[Watt]] = {}
     for sample in trace.samples:
-        if sample.power is not None:
-            bins.setdefault(sample.at_ns // _BIN_NS, []).append(sample.power)
-    if bins:
-        return tuple((index * _BIN_NS + _BIN_NS // 2, Watt.mean(powers)) for index, powers in bins.items())
-    return tuple(_counted(trace))
+        bins.setdefault(sample.at_ns // _BIN_NS, []).append(sample.power)
+    return tuple((index * _BIN_NS + _BIN_NS // 2, Watt.mean(powers)) for index, powers in bins.items())
 
 
-def _counted(trace: Trace) -> list[tuple[int, Watt]]:
-    counts = _counts(trace)
-    chosen = counts[:1]
-    for at, counter in counts[1:]:
-        if at - chosen[-1][0] >= _BIN_NS:
-            chosen.append((at, counter))
-    return [
-        ((start + end) // 2, Watt.from_counter(before, after, end - start))
-        for (start, before), (end, after) in pairwise(chosen)
-        if after.value >= before.value
-    ]
-
-
-def _counts(trace: Trace) -> list[tuple[int, Counter]]:
+def _counts(trace: Trace) -> list[tuple[int, MilliJoule]]:
     """Return when the counter advanced; one that stands still counts no power, which is a value and not a gap."""
     edges = trace.counter_updates()[1:]  # the first state was there before it was first read
     if len(edges) > 1:
@@ -145,9 +126,7 @@ def _readable(evidence: Evidence) -> Verdict:
 def _plausible(evidence: Evidence) -> Verdict:
     limit = evidence.limit.watts
     means = [phase.mean for phase in evidence.phases]
-    zeros = sum(
-        1 for sample in evidence.trace.samples if sample.power is not None and sample.power.watts <= 0
-    )
+    zeros = sum(sample.power.watts <= 0 for sample in evidence.trace.samples)
     low, high = LOWEST_SHARE * limit, HIGHEST_SHARE * limit
     detail = f"{min(means):.4g} to {max(means):.4g} W; plausible are {low:.3g} to {high:.4g} W"
     if zeros:
@@ -201,9 +180,7 @@ def _monotonic(evidence: Evidence) -> Verdict:
 @power_on("distinct-values")
 def _distinct(evidence: Evidence) -> Verdict:
     samples = evidence.trace.samples
-    powers = {sample.power.watts for sample in samples if sample.power is not None}
-    states = {sample.counter.value for sample in samples if sample.counter is not None}
-    count = len(powers or states)
+    count = len({sample.power.watts for sample in samples})
     return _verdict(count >= LEAST_VALUES, f"{count} different values in {len(samples)} readings")
 
 
@@ -239,8 +216,7 @@ def _comes_back(evidence: Evidence) -> Verdict:
 
 @power_on("counter-agrees")
 def _agrees(evidence: Evidence) -> Verdict:
-    samples = evidence.trace.samples
-    if not (any(s.power is not None for s in samples) and any(s.counter is not None for s in samples)):
+    if all(sample.counter is None for sample in evidence.trace.samples):
         return Verdict(NOT_APPLICABLE, "the source has no counter beside its power")
     ratios = [
         ratio for phase in evidence.phases if (ratio := _counter_ratio(evidence.trace, phase)) is not None

@@ -226,8 +226,7 @@ def _trace(table: Table) -> str:
     """
     rows = table.all_windows.dropna(subset=["window", "window_start"])
     counted = rows["window_energy_integral"].isna() & rows["window_energy_counter"].notna()
-    apart = not counted.all()  # else the trace is the counter's own
-    rows = rows[~((rows["layer"] == LAYERS[1]) & (counted & apart | table.momentary))]
+    rows = rows[~((rows["layer"] == LAYERS[1]) & (counted | table.momentary))]
     if rows.empty:
         return ""
     at, watts = table.trace
@@ -238,7 +237,7 @@ def _trace(table: Table) -> str:
         return _some(poor, "windows are not in the stored trace")
     stored = rows["window_energy_integral"].fillna(rows["window_energy_counter"])
     again = pd.Series([_integral(at, watts, start, end) for start, end in spans], index=rows.index)
-    other = counted[rows.index] & apart | table.momentary  # one sensor's energy, another one's trace
+    other = counted[rows.index] | table.momentary  # one sensor's energy, another one's trace
     most = other.map({True: AGREEMENT, False: SAME})
     return _differs(rows, stored, again, "energies are not those of the stored trace", most)
 

@@ -81,23 +81,15 @@ class MilliAmpere(Reading, unit="mA"):
 
 
 class MicroWatt(Reading, unit="µW"):
-    """A power: hwmon's ``power*_input``, RAPL's limits."""
+    """A power: hwmon's ``power*_input``."""
 
 
 class MilliWatt(Reading, unit="mW"):
     """A power: NVML."""
 
 
-class MicroJoule(Reading, unit="µJ"):
-    """The state of an energy counter: hwmon's ``energy*_input``, RAPL's ``energy_uj``."""
-
-
 class MilliJoule(Reading, unit="mJ"):
     """The state of an energy counter: NVML."""
-
-
-_POWERS, _COUNTERS = (MicroWatt, MilliWatt), (MicroJoule, MilliJoule)
-Counter = MicroJoule | MilliJoule
 
 
 @dataclass(frozen=True, order=True, repr=False)
@@ -174,11 +166,11 @@ class Watt(_Amount):
     @classmethod
     def from_power(cls, reading: MicroWatt | MilliWatt) -> Watt:
         """Return a reading of a power; `UnitError` where it is one of something else."""
-        _expect(reading, *_POWERS)
+        _expect(reading, MicroWatt, MilliWatt)
         return cls._make(reading.value * size_of(reading.unit))
 
     @classmethod
-    def from_counter(cls, before: Counter, after: Counter, nanoseconds: int) -> Watt:
+    def from_counter(cls, before: MilliJoule, after: MilliJoule, nanoseconds: int) -> Watt:
         """Return the mean power between two readings of an energy counter; see :meth:`Joule.from_counter`."""
         if nanoseconds <= 0:
             raise UnitError(f"a mean power needs a span of time, found {nanoseconds} ns")
@@ -200,11 +192,11 @@ class Joule(_Amount):
         return self._amount
 
     @classmethod
-    def from_counter(cls, before: Counter, after: Counter) -> Joule:
-        """Return what a counter counted between two readings; `UnitError` where they are of two counters or units, or
-        the counter went back."""
-        _expect(before, *_COUNTERS)
-        _expect(after, type(before))
+    def from_counter(cls, before: MilliJoule, after: MilliJoule) -> Joule:
+        """Return what a counter counted between two readings; `UnitError` where they are of two counters, or it went
+        back."""
+        _expect(before, MilliJoule)
+        _expect(after, MilliJoule)
         if before.channel != after.channel:
             raise UnitError(f"two counters, not one: {before.channel} and {after.channel}")
         if after.value < before.value:

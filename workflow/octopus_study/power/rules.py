@@ -19,7 +19,7 @@ STAGES = {
     WINDOW: "When a window is cut out of a trace",
     TABLE: "When a stored table is read again",
 }
-INA3221, NVML, RAPL, CUT, STORED = "INA3221", "NVML", "RAPL", "a window", "a stored table"
+INA3221, NVML, CUT, STORED = "INA3221", "NVML", "a window", "a stored table"
 
 
 class Misreading(NamedTuple):
@@ -70,15 +70,12 @@ RULES = (
         Misreading(INA3221, "current-forbidden", "the file of the current may not be read"),
         Misreading(NVML, "initialises-only", "NVML initialises, then supports no reading"),
         Misreading(NVML, "drops-out", "every third reading fails"),
-        Misreading(RAPL, "package-forbidden", "only root may read energy_uj"),
-        Misreading(RAPL, "package-empty", "energy_uj is empty"),
     )),
     Rule("plausible-range", POWER_ON, "Power is above its floor and at most 1.15 times the limit", "a scale wrong", (
         Misreading(INA3221, "current-zero", "a current that couldn't be converted is reported as 0"),
         Misreading(NVML, "zero-for-failed", "every third reading is reported as 0"),
         Misreading(NVML, "thousand-fold", "microwatts and microjoules in the place of milli"),
         Misreading(NVML, "thousandth", "watts and joules in the place of milli"),
-        Misreading(RAPL, "package-frozen", "the counter stands still, as in some virtual machines"),
     )),
     Rule("sibling-voltage", POWER_ON, "No voltage beside it shows the same number", "a voltage named power", (
         Misreading(INA3221, "episode", "a driver reports the millivolts of the 5 V rail as power"),
@@ -89,7 +86,6 @@ RULES = (
     )),
     Rule("counter-monotonic", POWER_ON, "The energy counter never goes back", "a counter that was reset", (
         Misreading(NVML, "counter-reset", "the counter starts anew, as when a driver is loaded"),
-        Misreading(RAPL, "package-reset", "the counter goes back, and not because it is full"),
     )),
     Rule("distinct-values", POWER_ON, "At least ten different values were seen", "a frozen or modelled value", (
         Misreading(INA3221, "frozen-board", "every file repeats its first number"),

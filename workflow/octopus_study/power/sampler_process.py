@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from octopus_study.power.choose import SourceSpec
-from octopus_study.power.quantities import Counter, Watt
+from octopus_study.power.quantities import MilliJoule, Watt
 from octopus_study.power.source import PowerSource, Sample, SensorError
 from octopus_study.power.trace import Failure, Trace
 
@@ -60,7 +60,7 @@ def measure_period(source: PowerSource, seconds: float = _LOOK_SECONDS) -> tuple
     return (statistics.median(gaps) * 1e-9 if len(gaps) > 1 else None), statistics.median(took) * 1e-9
 
 
-def _watched(sample: Sample) -> Watt | Counter | None:
+def _watched(sample: Sample) -> Watt | MilliJoule:
     return sample.power if sample.counter is None else sample.counter
 
 

@@ -224,8 +224,8 @@ class _Watch:
                 self._voltages.setdefault(name, []).append(voltage.value)
         with suppress(SensorError):  # apart from the voltages, which are evidence without the parts too
             parts = self._source.parts()
-            if parts and (whole := self._source.read().power) is not None:
-                self._wholes.append(whole)
+            if parts:
+                self._wholes.append(self._source.read().power)
                 for label, power in parts.items():
                     self._parts.setdefault(label, []).append(power)
 
@@ -243,9 +243,8 @@ def _update_seconds(trace: Trace, phases: tuple[Phase, ...]) -> float | None:
     """
     powers: list[int] = []
     for phase in phases:
-        part = trace.between(phase.start_ns, phase.end_ns)
-        if phase.name == LOAD and any(sample.power is not None for sample in part.samples):
-            powers += _gaps(part.power_updates())
+        if phase.name == LOAD:
+            powers += _gaps(trace.between(phase.start_ns, phase.end_ns).power_updates())
     counts = _gaps(trace.counter_updates()[1:])  # the first state is no advance
     medians = [statistics.median(gaps) for gaps in (powers, counts) if gaps]
     return max(medians) * 1e-9 if medians else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from octopus_study.power.quantities import Counter, MilliVolt, RefusedError, Watt
+from octopus_study.power.quantities import MilliJoule, MilliVolt, RefusedError, Watt
 
 
 class SensorError(RefusedError):
@@ -23,10 +23,9 @@ class Sample:
         `time.monotonic_ns()` in the middle of the reading; the same clock in every process of a machine.
     took_ns : int
         How long the reading took.
-    power : Watt or None
-        None where the source has an energy counter alone.
-    counter : MilliJoule, MicroJoule or None
-        The energy counter, wraps undone; None where the source has none.
+    power : Watt
+    counter : MilliJoule or None
+        The energy counter; None where the source has none.
     averaged : Watt or None
         The mean that the driver makes of its own, quicker readings, where it tells that beside `power`. Readings of
         the moment, ten times a second, meet a load of 30 frames/s always in the same three phases.
@@ -34,8 +33,8 @@ class Sample:
 
     at_ns: int
     took_ns: int
-    power: Watt | None
-    counter: Counter | None
+    power: Watt
+    counter: MilliJoule | None
     averaged: Watt | None = None
 
 
@@ -45,9 +44,9 @@ class PowerSource:
     Attributes
     ----------
     name : str
-        ``nvml``, ``ina3221`` or ``rapl``.
+        ``nvml`` or ``ina3221``.
     scope : str
-        What the power is the power of: ``gpu_board``, ``module_vdd_in`` or ``cpu_package``.
+        What the power is the power of: ``gpu_board`` or ``module_vdd_in``.
     averaged_seconds : float
         Over how long the driver averages what it reports as power; 0 where it doesn't.
     accuracy : float

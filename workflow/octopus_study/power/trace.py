@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from octopus_study.power.quantities import Counter, Watt
+from octopus_study.power.quantities import MilliJoule, Watt
 from octopus_study.power.source import Sample, SensorError
 
 
@@ -39,18 +39,10 @@ class Trace:
         return Trace(self.scope, self.samples + later.samples, self.failures + later.failures)
 
     def power_updates(self) -> list[tuple[int, Watt]]:
-        """Return times and powers where the sensor gave a new value; between two updates it only repeats itself.
+        """Return times and powers where the sensor gave a new value; between two updates it only repeats itself."""
+        return _changes([(s.at_ns, s.power) for s in self.samples])
 
-        A source with a counter alone has the mean power between two updates of the counter, at the later one.
-        """
-        if any(sample.power is not None for sample in self.samples):
-            return _changes([(s.at_ns, s.power) for s in self.samples if s.power is not None])
-        return [
-            (end, Watt.from_counter(before, after, end - start))
-            for (start, before), (end, after) in pairwise(self.counter_updates())
-        ]
-
-    def counter_updates(self) -> list[tuple[int, Counter]]:
+    def counter_updates(self) -> list[tuple[int, MilliJoule]]:
         """Return times and states where the energy counter advanced."""
         return _changes([(s.at_ns, s.counter) for s in self.samples if s.counter is not None])
 

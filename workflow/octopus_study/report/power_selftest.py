@@ -42,11 +42,10 @@ def write_trace(test: SelfTest, out_dir: Path) -> Path:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(COLUMNS)
         for sample in test.trace.samples:
-            power = "" if sample.power is None else f"{sample.power.watts:.6g}"
             counter = ("", "") if sample.counter is None else (sample.counter.value, sample.counter.unit)
             inside = [phase.name for phase in test.phases if phase.start_ns <= sample.at_ns <= phase.end_ns]
             seconds = f"{(sample.at_ns - test.trace.samples[0].at_ns) * 1e-9:.4f}"
-            writer.writerow([seconds, *(inside or [""]), power, *counter])
+            writer.writerow([seconds, *(inside or [""]), f"{sample.power.watts:.6g}", *counter])
     return path
 
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from octopus_study.measure import Case, Row, unavailable
 from octopus_study.power.energy import WindowEnergy, idle_power
-from octopus_study.power.judges import levels
 from octopus_study.power.lint import PACED_TOLERANCE, SAME_POWER
 from octopus_study.power.quantities import Joule, Watt
 from octopus_study.power.source import SensorError
@@ -185,9 +184,9 @@ def trace_rows(case: Case, trace: Trace, spans: Sequence[Span], zero_ns: int) ->
 
 def _points(trace: Trace) -> list[tuple[int, Watt]]:
     """Return times and powers as they are stored: updates, or means where there are more updates than that."""
-    read = [(sample.at_ns, sample.power) for sample in trace.samples if sample.power is not None]
+    read = [(sample.at_ns, sample.power) for sample in trace.samples]
     if not read:
-        return list(levels(trace))
+        return []
     updates = trace.power_updates()
     return updates if len(updates) * STORED_NS <= read[-1][0] - read[0][0] + STORED_NS else list(_means(read))
 

@@ -14,14 +14,14 @@ from octopus_study.studies.pipelines import model
 SLOWEST = "torch-gpu"  # of the inputs: with it a part of the gain is left
 PREPARED = {
     "octopus": 2.0, "transformers": 24.0, "transformers-threads": 12.0, "transformers-compiled": 10.0,
-    "hf-processors-rs": 6.0, "transformers-torchvision": 30.0, "octopus-host-decoded": 8.0,
+    "hf-processors-rs": 6.0, "transformers-torchvision": 30.0,
 }  # fmt: skip
 FILES = 100.0  # ms of transformers where Pillow decodes them
 NVJPEG = ("octopus", "octopus-again", "transformers-torchvision")
 STEP = {"octopus": 10.0, "transformers": 32.0}
-CROPS = {"octopus": 0.04, "octopus-graph": 0.03, "torch-loop": 3.0, "opencv-loop": 6.0}
+CROPS = {"octopus": 0.04, "torch-loop": 3.0, "opencv-loop": 6.0}
 OTHERS = {
-    ("loader-4-workers", 256, "loaded"): {"octopus": 200.0, "transformers": 900.0, "octopus-cpu": 400.0},
+    ("loader-4-workers", 256, "loaded"): {"octopus": 200.0, "transformers": 900.0},
 }
 
 
@@ -34,7 +34,7 @@ def pipelines(kind: str, dataset: str) -> Iterator[Row]:
         images = model.BATCHES[name].images
         case = Case("pipelines", dataset, f"model-{name}", images if gpu else max(1, images // 8), form)
         known = PREPARED | {"transformers": {SLOWEST: 6.0, "jpeg": FILES}.get(form, PREPARED["transformers"])}
-        times = {method: known[method] for method in model.methods_of(device, name, form, case.n)}
+        times = {method: known[method] for method in model.methods_of(name, form, case.n)}
         for row in timed(rng, case, "host", "prepare", again(times)):
             on_gpu = form == "jpeg" and gpu and row.method in NVJPEG
             yield row.answered(different("chroma")) if on_gpu else row
@@ -51,10 +51,7 @@ def pipelines(kind: str, dataset: str) -> Iterator[Row]:
             yield unavailable(case, "octopus", "host", "model_step", "ms", "the tower takes minutes on a CPU")
     for counting in (28, 100):
         case = Case("pipelines", dataset, f"crops-{counting}", 300)
-        times = {name: time for name, time in CROPS.items() if gpu or "graph" not in name}
-        yield from timed(rng, case, "host", "crops", again(times))
-        for name in CROPS if gpu else ():
-            yield case.row(name, "deterministic", "host_waits", "count", float("loop" in name))
+        yield from timed(rng, case, "host", "crops", again(CROPS))
     for (workload, count, quantity), times in OTHERS.items():
         case = Case("pipelines", dataset, workload, count)
         yield from timed(rng, case, "host", quantity, again(times))

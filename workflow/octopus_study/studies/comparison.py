@@ -16,7 +16,7 @@ from typing import Any
 from octopus.errors import InputError
 from octopus_study.measure import Budget, Case, Clock, Method, Row, again, run_paired, unavailable
 from octopus_study.measure.dependence import PROCESS_BLOCKS
-from octopus_study.peers.availability import Unavailable
+from octopus_study.peers.availability import Unavailable, make_all
 from octopus_study.status import NO_ANSWER
 from octopus_study.studies.context import Context
 
@@ -160,6 +160,14 @@ def compare(
         timed = {row.method for row in rows if row.value is not None}
         context.shared[comparison.key] = [name for name in comparison.methods if name in timed]
     return [*rows, *gaps]
+
+
+def counted(comparison: Comparison, counts: Mapping[str, Callable[[], float]]) -> Iterator[Row]:
+    """Rows of what is counted, not timed, and the reason where it can't be."""
+    found, missing = make_all(counts)
+    for name, count in found.items():
+        yield comparison.case.row(name, comparison.layer, comparison.quantity, comparison.unit, count)
+    yield from comparison.missing(missing)
 
 
 def _reasons(comparison: Comparison, methods: Sequence[Method], missing: Mapping[str, str]) -> dict[str, str]:

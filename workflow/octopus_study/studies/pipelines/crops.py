@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from octopus import CropPlan
 from octopus_study.data.workload import sample_boxes
 from octopus_study.measure import Case, Row
-from octopus_study.peers.availability import Unavailable, need_torch
+from octopus_study.peers.availability import need_torch
 from octopus_study.peers.job import TOLERANCE_LEVELS
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import reference_of
-from octopus_study.studies.pipelines.method import Step, compared, made_of
+from octopus_study.studies.pipelines.method import Step, compared, steps_of
 
 CROPS = "crops"
 ROUNDED = "OpenCV rounds to bytes before they are normalised"
@@ -63,28 +63,6 @@ class Plan(FrameCrops):
         self.made = self._plan.run(self.frame, self.boxes, count=self.number)
 
 
-class Graph(Plan):
-    """The same from a CUDA graph of torch."""
-
-    name = "octopus-graph"
-
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        if self.device == "cpu":
-            raise Unavailable("a CUDA graph needs a GPU")
-        cuda = self.torch.cuda
-        aside = cuda.Stream()
-        with cuda.stream(aside):
-            super().run()
-        cuda.current_stream().wait_stream(aside)
-        self._graph = cuda.CUDAGraph()
-        with cuda.graph(self._graph):
-            super().run()
-
-    def run(self) -> None:
-        self._graph.replay()
-
-
 class TorchLoop(FrameCrops):
     """The boxes copied to the host, then cut and resized one by one, where the frame is."""
 
@@ -118,7 +96,7 @@ class OpenCvLoop(FrameCrops):
         self.made = (there.float() - self.mean) / self.std
 
 
-KINDS = (Plan, Graph, TorchLoop, OpenCvLoop)
+KINDS = (Plan, TorchLoop, OpenCvLoop)
 METHODS = tuple(kind.name for kind in KINDS)
 
 
@@ -133,6 +111,6 @@ def parts(context: Context) -> Iterator[Part]:
 def _measure(context: Context, part: Part, counting: int) -> list[Row]:
     boxes = sample_boxes(context.workload.pool, part.case.n, context.seed)
     makers = {kind.name: partial(kind, context, boxes, counting) for kind in KINDS}
-    steps, missing = made_of(part, context, makers)
+    steps, missing = steps_of(part, context, makers)
     right = reference_of(context).of(boxes[:counting])
     return compared(context, part.comparisons[0], steps, missing, lambda step: right)

@@ -17,11 +17,11 @@ from octopus import images as of_images
 from octopus.backends.cpu import set_num_threads
 from octopus.integrations.loader import ragged
 from octopus_study.measure import Case, Row, available_cores
-from octopus_study.peers.availability import Unavailable, need, need_torch
+from octopus_study.peers.availability import need, need_torch
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.pictures import cut, log_uniform
-from octopus_study.studies.pipelines.method import Step, compared, made_of, thinned
+from octopus_study.studies.pipelines.method import Step, compared, steps_of, thinned
 
 LOADED = "loaded"
 BATCH, SIDE = 32, 224
@@ -88,7 +88,8 @@ class Loaded(Step):
         )  # fmt: skip
 
     def collate(self) -> Any:
-        return resized
+        """What makes a batch of a worker's images."""
+        raise NotImplementedError
 
     def run(self) -> None:
         self.made = self.torch.cat([self.placed(batch) for batch in self._loader])
@@ -112,17 +113,6 @@ class OnDevice(Loaded):
         return of_images.resize(there, SIDE, rounding=ROUNDINGS["cuda"], **OPTIONS)
 
 
-class InWorkers(Loaded):
-    """Octopus in the workers, on the CPU, beside a GPU."""
-
-    name = "octopus-cpu"
-
-    def __init__(self, folder: Folder, workers: int, device: str) -> None:
-        if device == "cpu":
-            raise Unavailable("on a CPU that is octopus itself")
-        super().__init__(folder, workers, device)
-
-
 class Transformers(Loaded):
     """The processor in the workers, as its documentation shows."""
 
@@ -132,7 +122,7 @@ class Transformers(Loaded):
         return Processed()
 
 
-KINDS = (OnDevice, InWorkers, Transformers)
+KINDS = (OnDevice, Transformers)
 
 
 def parts(context: Context) -> Iterator[Part]:
@@ -150,7 +140,7 @@ def _measure(context: Context, part: Part, workers: int) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as place:
         folder = Folder(written(context, Path(place), part.case.n))
         makers = {kind.name: partial(kind, folder, workers, context.device) for kind in KINDS}
-        steps, missing = made_of(part, context, makers)
+        steps, missing = steps_of(part, context, makers)
         processor = Processed()
         right = np.concatenate([processor([folder[index]]).numpy() for index in range(len(folder))])
         yield from compared(context, part.comparisons[0], steps, missing, lambda step: thinned(right))

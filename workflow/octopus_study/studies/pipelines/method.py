@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,6 @@ CHECKED = 1 << 22  # values of an answer that are compared, spread over all of i
 
 class Step(JobMethod):
     """One way to do a pipeline's step, from what the pipeline has to a tensor that its next step takes."""
-
-    on_cpu = False  # whether it works on the CPU, beside a GPU too
 
     def result(self, every: int = 1) -> NDArray[np.float32]:
         """What the last run made, on the host, thinned where it is much."""
@@ -53,7 +51,7 @@ def compared(
     return compare(context, comparison, methods, answers, missing, clock=clock, budget=budget)
 
 
-def made_of(
+def steps_of(
     part: Part, context: Context, makers: Mapping[str, Callable[[], Step]]
 ) -> tuple[dict[str, Step], dict[str, str]]:
     """The steps that this process measures, and why others can't be had."""
@@ -63,11 +61,3 @@ def made_of(
         if any(context.measures(comparison.key, name) for comparison in part.comparisons)
     }
     return make_all(wanted)
-
-
-def counted(comparison: Comparison, counts: Mapping[str, Callable[[], float]]) -> Iterator[Row]:
-    """Rows of what is counted, not timed, and the reason where it can't be."""
-    found, missing = make_all(counts)
-    for name, count in found.items():
-        yield comparison.case.row(name, comparison.layer, comparison.quantity, comparison.unit, count)
-    yield from comparison.missing(missing)

@@ -18,10 +18,10 @@ from PIL import Image
 from octopus_study.measure import Case, HostClock, PowerCapKept, Row, available_cores
 from octopus_study.peers.availability import Unavailable, need, need_torch
 from octopus_study.status import SAME, different
-from octopus_study.studies.comparison import Comparison, Part
+from octopus_study.studies.comparison import Comparison, Part, counted
 from octopus_study.studies.context import Context, empty_caches
 from octopus_study.studies.pictures import cut, log_uniform
-from octopus_study.studies.pipelines.method import Step, compared, counted, made_of
+from octopus_study.studies.pipelines.method import Step, compared, steps_of
 
 INSTALL = "pip install -e './workflow[models]'"
 PREPARE, STEP, COSINE, DIFFERING = "prepare", "model_step", "cosine", "values_differing"
@@ -81,16 +81,16 @@ def _stored(image: NDArray[np.uint8]) -> bytes:
     return file.getvalue()
 
 
-def methods_of(device: str, name: str, form: str, count: int) -> tuple[str, ...]:
-    """Methods for a batch and an input. torch compiles for the sizes of the images, so that it compiles for one image;
-    and several threads need several images."""
+def methods_of(name: str, form: str, count: int) -> tuple[str, ...]:
+    """Methods for a batch and an input: of Pillow's images and of files all that people have. torch compiles for the
+    sizes of the images, so that it compiles for one image; and several threads need several images."""
+    every = form in (PILLOW, FILES)
     return (
         "octopus", "transformers",
-        *(["transformers-threads"] if count > 1 else []),
-        *(["transformers-compiled"] if name == "one" and form != FILES else []),
-        *(["hf-processors-rs"] if form != ON_GPU else []),
+        *(["transformers-threads"] if every and count > 1 else []),
+        *(["transformers-compiled"] if form == PILLOW and name == "one" else []),
+        *(["hf-processors-rs"] if every else []),
         *(["transformers-torchvision"] if form == FILES else []),
-        *(["octopus-host-decoded"] if form == FILES and device == "cuda" else []),
     )  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def parts(context: Context) -> Iterator[Part]:
         count = count_of(context, name)
         for form in inputs_of(device, name, settings.inputs):
             case = Case(context.study, context.workload.dataset, f"model-{name}", count, form)
-            prepare = Comparison(case, PREPARE, "host", methods_of(device, name, form, count))
+            prepare = Comparison(case, PREPARE, "host", methods_of(name, form, count))
             yield Part(partial(_measure, name=name), (prepare, *_further(case, device)))
 
 
@@ -126,6 +126,7 @@ class Prepared(Step):
     """The processor of transformers as its documentation shows, from what is handed over to rows where the model is."""
 
     name = "transformers"
+    on_cpu = False  # whether it works on the CPU, beside a GPU too
     tolerance = 1.01 * LEVEL  # a value that lies next to a half may be rounded to either side
     decoder = "cpu"  # where files are decoded, if both are possible
 
@@ -254,23 +255,12 @@ class Accelerated(Prepared):
         self.processor, self._read = accelerate(self.processor), read
 
     def opened(self, images: list[Any]) -> list[Any]:
-        if not isinstance(images[0], bytes):
-            return images
-        return self._read(images, self.device if self.decoder == "cuda" else "cpu")
+        return self._read(images, self.device) if isinstance(images[0], bytes) else images
 
 
-class HostDecoded(Accelerated):
-    """Files decoded on the host, whose pixels are Pillow's."""
-
-    name, decoder = "octopus-host-decoded", "cpu"
-
-
-KINDS: dict[str, Callable[[list[Any], str], Prepared]] = {
-    kind.name: kind
-    for kind in (
-        Accelerated, HostDecoded, Prepared, InThreads, Compiled, InRust, Decoded,
-    )
-}  # fmt: skip
+KINDS: dict[str, type[Prepared]] = {
+    kind.name: kind for kind in (Accelerated, Prepared, InThreads, Compiled, InRust, Decoded)
+}
 
 
 class Tower:
@@ -316,7 +306,7 @@ def _rows(context: Context, part: Part, name: str) -> Iterator[Row]:
     prepare, *others = part.comparisons
     images = input_of(part.case.input, images_of(context, name), need_torch(context.device, "peers"))
     makers = {method: partial(KINDS[method], images, context.device) for method in prepare.methods}
-    steps, missing = made_of(part, context, makers)
+    steps, missing = steps_of(part, context, makers)
     right = cache(lambda kind: _answer_of(kind(images, context.device)))
     if any(context.measures(prepare.key, step) for step in steps):
         rows = compared(context, prepare, steps, missing, lambda step: right(step.judge))

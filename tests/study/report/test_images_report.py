@@ -13,7 +13,7 @@ from octopus_study.report.charts import style
 from octopus_study.report.frame import Frame, Key, make_number
 from octopus_study.report.studies import images
 from octopus_study.status import different
-from octopus_study.studies.images import workloads
+from octopus_study.studies.images.job import BATCHES
 
 
 def test_tables_have_their_own_kind_of_machine_and_say_what_is_missing(full: Path) -> None:
@@ -21,7 +21,7 @@ def test_tables_have_their_own_kind_of_machine_and_say_what_is_missing(full: Pat
     assert len([row for row in gpu if row[0].endswith("rows")]) == 4
     assert any("(a)" in row[-2] for row in gpu)  # DALI
     assert sum(row[0].startswith("32 of") for row in cpu) == 4  # two batches of two machines
-    assert set(IMAGE_BATCHES) == set(workloads.BATCHES)
+    assert set(IMAGE_BATCHES) == set(BATCHES)
 
 
 def test_another_answer_is_hatched_and_named() -> None:

@@ -10,6 +10,8 @@ from PIL import Image
 from octopus_study.measure import Method
 from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.images.job import (
+    BATCH,
+    BATCHES,
     BETWEEN,
     BILINEAR,
     MERGE,
@@ -17,16 +19,18 @@ from octopus_study.studies.images.job import (
     PATCH,
     RESIZERS,
     ROW,
+    ROWS,
     TEMPORAL,
     ImageJob,
     arranged,
 )  # fmt: skip
-from octopus_study.studies.images.registry import make, names
-from octopus_study.studies.images.workloads import BATCH, BATCHES, ROWS, sides
-from octopus_study.studies.pictures import cut
+from octopus_study.studies.images.own import OneCall
+from octopus_study.studies.images.study import kinds
+from octopus_study.studies.pictures import cut, log_uniform
 
 FRAME = np.random.default_rng(5).integers(0, 256, (90, 130, 3), np.uint8)
-OWN = {"octopus", "octopus-one-call", "octopus-pillow"}
+OWN = {"octopus", "octopus-pillow"}
+KINDS = kinds("cpu") | {"octopus-one-call": OneCall}
 
 
 def job(task=ROWS, sizes=((70, 60), (33, 140), (70, 60))):
@@ -35,13 +39,18 @@ def job(task=ROWS, sizes=((70, 60), (33, 140), (70, 60))):
 
 @pytest.mark.parametrize("workload", BATCHES)
 def test_sides_lie_between_their_ends_and_spread_evenly_over_octaves(workload):
-    batch, drawn = BATCHES[workload], sides(workload, 4000, 7)
+    batch = BATCHES[workload]
+
+    def sides(count, seed):
+        return log_uniform(batch.low, batch.high, count, seed)
+
+    drawn = sides(4000, 7)
     assert (drawn >= batch.low).all() and (drawn <= batch.high).all()
     middle = np.sqrt(np.array(batch.low) * batch.high)
     assert np.median(drawn, axis=0) == pytest.approx(middle, rel=0.05)
-    assert np.array_equal(drawn[:5], sides(workload, 5, 7))
+    assert np.array_equal(drawn[:5], sides(5, 7))
     if batch.low != batch.high:
-        assert not np.array_equal(drawn[:5], sides(workload, 5, 8))
+        assert not np.array_equal(drawn[:5], sides(5, 8))
         assert abs(np.corrcoef(drawn.T)[0, 1]) < 0.1
 
 
@@ -116,11 +125,11 @@ def arranged_all(made):
 
 
 @pytest.mark.parametrize("task", [ROWS, BATCH])
-@pytest.mark.parametrize("name", names("cpu"))
+@pytest.mark.parametrize("name", KINDS)
 def test_every_method_gives_its_answer_or_says_what_is_missing(name, task):
     made = job(task)
     try:
-        method = make(name, made)
+        method = KINDS[name](made)
     except Unavailable as reason:
         assert name not in OWN
         assert any(

@@ -12,8 +12,7 @@ from octopus.images.launcher import Launch
 from octopus.images.tensor import kernel_of
 from octopus.kernels.images import IMAGE
 from octopus_study.studies.images import owners
-from octopus_study.studies.images.job import ImageJob
-from octopus_study.studies.images.workloads import BATCH, ROWS
+from octopus_study.studies.images.job import BATCH, ROWS, ImageJob
 
 SIZES = [(700, 300), (64, 512), (256, 256), (1500, 90), (100, 100)]
 RECORD = IMAGE.itemsize

@@ -1,4 +1,6 @@
-"""What every method is given: images, the task, the device; and what the right answer is.
+"""The batches, what every method is given, what the right answer is, and how a method is written.
+
+`octopus_study.studies.pictures` has the rules of sizes and pixels.
 
 Three answers are right. `once`: both passes of the bicubic filter in floating point, then whole levels, as torchvision
 does it on a GPU; the reference isn't rounded, and who is within half a level of it gives that answer, but for what
@@ -13,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -23,9 +25,14 @@ from PIL import Image
 from octopus.backends.cuda import memory
 from octopus.images import smart_sizes
 from octopus_study.measure import Method, check_answers
+from octopus_study.peers.availability import Unavailable
+from octopus_study.peers.method import JobMethod
 from octopus_study.status import different
-from octopus_study.studies.images.workloads import BATCH, ROWS, SIDE
+from octopus_study.studies.context import Context
+from octopus_study.studies.pictures import cut, log_uniform
 
+ROWS, BATCH = "rows", "batch"  # tasks: patch rows as Qwen2-VL takes them, or a batch as SigLIP does
+SIDE = 224  # of the images of a batch
 LEVELS = 255.0
 # Mean and deviation by task, in parts of the range: those of Qwen2-VL's processor and of SigLIP's.
 NORMAL = {
@@ -37,8 +44,40 @@ PIXELS = {"min_pixels": 56 * 56, "max_pixels": 28 * 28 * 1280}
 ROW = 3 * TEMPORAL * PATCH * PATCH  # values of a patch row
 CHECKED = 6  # images of a batch that are compared with the reference, spread over all of it
 ONCE, BETWEEN, BILINEAR = "once", "between", "bilinear"
+ON_THE_HOST = "works on the host; a CPU's own rows have it"
 # Levels: half of one and what single precision adds, or none at all.
 TOLERANCE = {ONCE: 0.56, BETWEEN: 1e-3, BILINEAR: 0.56}
+
+
+class Batch(NamedTuple):
+    """How many images on a GPU, their least and largest height and width, and the task."""
+
+    images: int
+    low: tuple[int, int]
+    high: tuple[int, int]
+    task: str = ROWS
+
+
+BATCHES = {
+    "large": Batch(32, (512, 512), (2048, 2048)),
+    "small": Batch(256, (64, 64), (512, 512)),
+    "thumbnails": Batch(256, (256, 256), (1024, 1024), BATCH),
+    "equal": Batch(32, (1024, 1024), (1024, 1024)),
+    "one": Batch(1, (1080, 1920), (1080, 1920)),
+}
+
+
+def count_of(context: Context, workload: str) -> int:
+    """How many images a batch has on this device."""
+    count = BATCHES[workload].images
+    return count if context.device == "cuda" else max(1, count // context.config.images.cpu_part)
+
+
+def job_of(context: Context, workload: str) -> ImageJob:
+    """The job of a batch on this device."""
+    batch = BATCHES[workload]
+    sizes = log_uniform(batch.low, batch.high, count_of(context, workload), context.seed)
+    return ImageJob(cut(context.workload.frame, sizes, context.seed), batch.task, context.device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +87,6 @@ class ImageJob:
     images: list[NDArray[np.uint8]]  # on the host
     task: str  # {"rows", "batch"}
     device: str  # {"cpu", "cuda"}
-    _kept: list[NDArray[np.uint8]] = field(init=False, default_factory=list)
     _expected: dict[str, NDArray[np.float32]] = field(init=False, default_factory=dict)
 
     @property
@@ -78,16 +116,6 @@ class ImageJob:
     def shape(self) -> tuple[int, ...]:
         """Shape of the result."""
         return (int(self.starts[-1]), *((ROW,) if self.task == ROWS else (3, SIDE, SIDE)))
-
-    @property
-    def read_bytes(self) -> int:
-        """Bytes of all images."""
-        return sum(image.nbytes for image in self.images)
-
-    @property
-    def result_bytes(self) -> int:
-        """Bytes of a float32 result."""
-        return 4 * prod(self.shape)
 
     @cached_property
     def working(self) -> list[Any]:
@@ -139,38 +167,40 @@ class ImageJob:
         mean, std = (np.array(values, np.float32)[:, None] for values in self.normal)
         return (found.reshape(len(found), 3, -1) * std + mean).reshape(found.shape)
 
+    @cached_property
+    def _kept(self) -> list[NDArray[np.uint8]]:
+        return [image.copy() for image in self.images]
+
     def check(self, method: Method, right: str) -> str:
         """A method's answer; the images are mended behind one that writes into them."""
-        if not self._kept:
-            self._kept.extend(image.copy() for image in self.images)
+        _ = self._kept
         answer = check_answers([method], self.expected(right))[method.name]
         return different("it wrote into its images") if self._mend() else answer
 
     def _mend(self) -> bool:
         """Put back what was written into the images, on the host and on the device; whether there was anything."""
-        harmed = False
-        for image, kept in zip(self.images, self._kept, strict=True):
-            if not np.array_equal(image, kept):
-                harmed = True
-                image[...] = kept
+        harmed = [
+            (image, kept)
+            for image, kept in zip(self.images, self._kept, strict=True)
+            if (image != kept).any()
+        ]
+        for image, kept in harmed:
+            image[...] = kept
         planes = [kept.transpose(2, 0, 1) for kept in self._kept]
         for name, right in (("working", planes), ("interleaved", self._kept)) if self.on_gpu else ():
-            for found, array in zip(self.__dict__.get(name, ()), right, strict=False):
-                if not np.array_equal(found.copy_to_host(), array):
-                    harmed = True
-                    found.copy_from_host(np.ascontiguousarray(array))
-        return harmed
+            for found, kept in zip(self.__dict__.get(name, ()), right, strict=False):
+                if not np.array_equal(found.copy_to_host(), kept):
+                    harmed.append((found, kept))
+                    found.copy_from_host(np.ascontiguousarray(kept))
+        return bool(harmed)
 
 
 def _unrounded(image: NDArray[np.uint8], height: int, width: int) -> NDArray[np.float32]:
     """Both passes in floating point, by Pillow; clamped, since the filter overshoots."""
-    planes = [
-        Image.fromarray(image[:, :, channel].astype(np.float32)).resize(
-            (width, height), Image.Resampling.BICUBIC
-        )
-        for channel in range(image.shape[2])
-    ]
-    return np.dstack([np.asarray(plane) for plane in planes]).clip(0, LEVELS)
+    planes = (Image.fromarray(plane) for plane in image.transpose(2, 0, 1).astype(np.float32))
+    return np.dstack([plane.resize((width, height), Image.Resampling.BICUBIC) for plane in planes]).clip(
+        0, LEVELS
+    )
 
 
 def _rounded(image: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
@@ -235,3 +265,20 @@ def host_part(output: Any, first: int, last: int) -> NDArray[np.float32]:
         return output.part(first * prod(shape[1:]), shape).copy_to_host()
     part = output[first:last]
     return part if isinstance(part, np.ndarray) else part.float().cpu().numpy()
+
+
+class ImageMethod(JobMethod):
+    """A way to make a job's result, from the list of images where they lie."""
+
+    right = ONCE  # "once", "between" or "bilinear": which reference its answer is compared with
+    tolerance = TOLERANCE[ONCE]  # in levels
+    job: ImageJob
+
+    def result(self, every: int = 1) -> NDArray[np.float32]:
+        return self.job.picked(self.output())
+
+
+def require_batch(job: ImageJob, product: str) -> None:
+    """Raise `Unavailable` for a job that asks for patch rows."""
+    if job.task != BATCH:
+        raise Unavailable(f"{product} has no operator that writes patch rows")

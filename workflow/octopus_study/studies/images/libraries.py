@@ -1,7 +1,9 @@
-"""Pillow, kornia-rs, DALI and CV-CUDA, each in the fastest documented form that fits the task."""
+"""The processors of transformers, which models are served with, the same steps on torchvision without them, and Pillow,
+kornia-rs, DALI and CV-CUDA, each in the fastest documented form that fits the task."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -9,26 +11,149 @@ from typing import Any
 import numpy as np
 
 from octopus.backends.cpu import get_num_threads
-from octopus_study.peers.availability import Unavailable, need
-from octopus_study.peers.method import NOT_BY_EVENTS, blocking_stream, require_gpu
+from octopus_study.peers.availability import Unavailable, need, need_torch
+from octopus_study.peers.method import blocking_stream, require_gpu
 from octopus_study.peers.pillow import image_module
 from octopus_study.studies.images.job import (
     BETWEEN,
     BILINEAR,
     LEVELS,
+    MERGE,
+    ON_THE_HOST,
+    PATCH,
+    PIXELS,
+    ROW,
     ROWS,
     SIDE,
     TEMPORAL,
     TOLERANCE,
     ImageJob,
+    ImageMethod,
     by_patches,
-)
-from octopus_study.studies.images.method import ON_THE_HOST, ImageMethod, require_batch
+    require_batch,
+)  # fmt: skip
 
-PEERS, CUDA13 = (f"pip install -e './workflow[{extra}]'" for extra in ("peers", "arena-cuda13"))
+MODELS, PEERS, CUDA13 = (
+    f"pip install -e './workflow[{extra}]'" for extra in ("models", "peers", "arena-cuda13")
+)
+PROCESSORS = {
+    "rows": ("transformers.models.qwen2_vl.image_processing_qwen2_vl", "Qwen2VLImageProcessor"),
+    "batch": ("transformers.models.siglip.image_processing_siglip", "SiglipImageProcessor"),
+}
 # Of NVIDIA's resampling, seen in DALI: within the image it agrees.
 REPEATS = "repeats an image's edge where Pillow leaves out that part of the filter"
 NO_FLIP = 2  # any value but -1, 0 and 1
+
+
+class TorchImages(ImageMethod):
+    """A method on tensors (3, height, width): planes on a GPU, and on a CPU views with the channels last in memory.
+
+    On a CPU torchvision resizes bytes in fixed point of 16 bits and rounds after each pass, so that it is up to a level
+    per pass from Pillow.
+    """
+
+    def __init__(self, job: ImageJob) -> None:
+        on_gpu = job.on_gpu and not self.on_host
+        if not on_gpu:
+            self.right, self.tolerance = BETWEEN, 2.01
+        super().__init__(job)
+        self.torch = need_torch("cuda" if on_gpu else "cpu", "peers")
+        self.images = [self._tensor(image) for image in (job.working if on_gpu else job.images)]
+
+    def _tensor(self, image: Any) -> Any:
+        if hasattr(image, "__cuda_array_interface__"):
+            return self.torch.as_tensor(image, device="cuda")
+        return self.torch.from_numpy(image).permute(2, 0, 1)
+
+
+class Transformers(TorchImages):
+    """The model's own processor, made from its class, which downloads nothing.
+
+    It makes each image contiguous planes before it resizes it, so it gets such, which spares it that copy.
+    """
+
+    name = "transformers"
+
+    def __init__(self, job: ImageJob) -> None:
+        super().__init__(job)
+        self.images = [image.contiguous() for image in self.images]
+        module, kind = PROCESSORS[job.task]
+        self._processor = getattr(need(module, "transformers", MODELS), kind)(
+            **(PIXELS if job.task == ROWS else {})
+        )
+        if getattr(self._processor, "backend", "") != "torchvision":
+            raise Unavailable("this transformers has no processor that works on tensors; version 5 has")
+
+    def run(self) -> None:
+        self.made = None
+        self.made = self._processor(self.images, return_tensors="pt")["pixel_values"]
+
+
+class TransformersOnHost(Transformers):
+    """The same beside a GPU, from images on the host to a result there, which flatters it: models run on the GPU."""
+
+    name = "transformers-cpu"
+    on_host = True
+
+    def __init__(self, job: ImageJob) -> None:
+        if not job.on_gpu:
+            raise Unavailable("on a CPU that is transformers itself")
+        super().__init__(job)
+
+
+class Torchvision(TorchImages):
+    """Resize, normalise and lay out image by image."""
+
+    name = "torchvision-loop"
+    grouped = False
+
+    def __init__(self, job: ImageJob) -> None:
+        super().__init__(job)
+        self._functions = need("torchvision.transforms.v2.functional", "torchvision", MODELS)
+        self._cubic = self._functions.InterpolationMode.BICUBIC
+        self._mean, self._std = (list(values) for values in job.normal)
+        self._size_of = dict(zip(map(tuple, job.shapes.tolist()), job.sizes.tolist(), strict=True))
+
+    def run(self) -> None:
+        self.made = None
+        resized = self._mapped(self._resize, self.images)
+        made = self._mapped(self._finish, resized)
+        self.made = self.torch.cat(made) if self.job.task == ROWS else self.torch.stack(made)
+
+    def _mapped(self, work: Callable[[Any], Any], tensors: Sequence[Any]) -> list[Any]:
+        """Do something with all tensors, one by one or with those of one shape at once."""
+        groups: dict[Any, list[int]] = {}
+        for place, tensor in enumerate(tensors):
+            groups.setdefault(tensor.shape if self.grouped else place, []).append(place)
+        done: dict[int, Any] = {}
+        for places in groups.values():
+            group = [tensors[place] for place in places]
+            done.update(
+                zip(places, work(self.torch.stack(group) if group[1:] else group[0][None]), strict=True)
+            )
+        return [done[place] for place in range(len(tensors))]
+
+    def _resize(self, images: Any) -> Any:
+        size = self._size_of[tuple(images.shape[-2:])]
+        return self._functions.resize(images, size, interpolation=self._cubic, antialias=True)
+
+    def _finish(self, images: Any) -> Any:
+        values = self._functions.normalize(images.to(self.torch.float32), self._mean, self._std, inplace=True)
+        return self._patches(values) if self.job.task == ROWS else values
+
+    def _patches(self, values: Any) -> Any:
+        count, channels, height, width = values.shape
+        block = PATCH * MERGE
+        split = values.view(count, channels, height // block, MERGE, PATCH, width // block, MERGE, PATCH)
+        ordered = split.permute(0, 2, 5, 3, 6, 1, 4, 7).unsqueeze(6)
+        return ordered.expand(*[-1] * 6, TEMPORAL, -1, -1).reshape(count, -1, ROW)
+
+
+class TorchvisionGrouped(Torchvision):
+    """Images of one shape at once, which is as far as batching goes there."""
+
+    name = "torchvision-grouped"
+    grouped = True
 
 
 class Pillow(ImageMethod):
@@ -114,7 +239,6 @@ class DaliImages(ImageMethod):
 
     name = "dali"
     why_different = REPEATS
-    why_no_device = NOT_BY_EVENTS
 
     def __init__(self, job: ImageJob) -> None:
         super().__init__(job)
@@ -161,8 +285,7 @@ class CvCudaImages(ImageMethod):
         self.made, self._out = job.out, self._cv.as_tensor(job.out, "NCHW")
         shape = (len(self._images), SIDE, SIDE, 3)
         self._resized = self._torch.empty(shape, dtype=self._torch.uint8, device="cuda")
-        self._between, self._sources = self._batch(self._resized), self._batch(self._images)
-        self._rest = self._arguments()
+        self._between, self._rest = self._batch(self._resized), self._arguments()
 
     def _arguments(self) -> list[Any]:
         """The whole image as the crop, no flip, and the normalisation, as tensors on the device."""
@@ -180,12 +303,12 @@ class CvCudaImages(ImageMethod):
         return self._cv.as_images(list(images), self._cv.Format.RGB8)
 
     def run(self) -> None:
-        self._sources = self._batch(self._images)
-        self.kernels()
-
-    def kernels(self) -> None:
         stream = self._cv.Stream.default
         self._cv.hq_resize_into(
-            self._between, self._sources, antialias=True, interpolation=self._cv.Interp.CUBIC, stream=stream
+            self._between,
+            self._batch(self._images),
+            antialias=True,
+            interpolation=self._cv.Interp.CUBIC,
+            stream=stream,
         )
         self._cv.crop_flip_normalize_reformat_into(self._out, self._between, *self._rest, stream=stream)

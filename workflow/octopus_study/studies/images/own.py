@@ -19,8 +19,9 @@ from octopus_study.studies.images.job import (
     TEMPORAL,
     TOLERANCE,
     ImageJob,
-)
-from octopus_study.studies.images.method import ImageMethod, require_batch
+    ImageMethod,
+    require_batch,
+)  # fmt: skip
 
 SIZES = partial(smart_sizes, factor=PATCH * MERGE, **PIXELS)
 HALF_ULP = 2.0**-8  # largest relative error of rounding to bfloat16
@@ -34,7 +35,6 @@ class OctopusImages(ImageMethod):
     """
 
     dtype, way = "float32", "uint8"
-    table_bytes = 0  # what a launch is told, where that is known
 
     def __init__(self, job: ImageJob) -> None:
         super().__init__(job)
@@ -44,14 +44,10 @@ class OctopusImages(ImageMethod):
     def tensors(self) -> list[Any]:
         """The images as most have them on a GPU, as tensors of torch over the same memory, if there is torch."""
         try:
-            return self.of_torch() if self.job.on_gpu else self.job.working
+            torch = need_torch("cuda", "peers") if self.job.on_gpu else None
         except Unavailable:
-            return self.job.working
-
-    def of_torch(self) -> list[Any]:
-        """Tensors over the images' memory."""
-        torch, device = need_torch(self.job.device, "peers"), self.job.device
-        return [torch.as_tensor(image, device=device) for image in self.job.working]
+            torch = None
+        return [torch.as_tensor(image, device="cuda") if torch else image for image in self.job.working]
 
     def turn(self) -> list[Any]:
         self.runs += 1
@@ -89,7 +85,6 @@ class Octopus(OctopusImages):
         self.plan = self.planned()
         self.made = self.room()
         self.run()
-        self.table_bytes = self.plan.table_bytes
 
     def planned(self) -> ImagePlan:
         job = self.job
@@ -105,9 +100,6 @@ class Octopus(OctopusImages):
         self.plan.run(self.turn(), self.sizes, out=self.made)
 
     def kernels(self) -> None:
-        if not self.job.on_gpu:
-            self.run()
-            return
         from octopus.backends.cuda import stream_of
 
         self.plan.engine.again(stream_of(None))
@@ -124,9 +116,6 @@ class Bfloat16(Octopus):
         super().__init__(job)
         self.tolerance += LEVELS * HALF_ULP
 
-    def tensors(self) -> list[Any]:
-        return self.of_torch()
-
     def room(self) -> Any:
         return self._torch.empty(self.job.shape, dtype=self._torch.bfloat16, device=self.job.device)
 
@@ -135,7 +124,6 @@ class SameSizes(Octopus):
     """The same images in the same order again and again, of which the plan keeps what it knows of their sizes."""
 
     name = "octopus-same-sizes"
-    why_no_device = "it is the same kernel; what it saves is the host's"
 
     def turn(self) -> list[Any]:
         return self.images
@@ -180,7 +168,6 @@ class OneCall(OctopusImages):
     """`patch_rows` or `resize` without a plan of one's own; the memory of the result is part of the call."""
 
     name = "octopus-one-call"
-    why_no_device = "it is the same kernel; what it adds is the host's"
 
     def run(self) -> None:
         self.made = None  # what a caller does who has used the result before

@@ -34,6 +34,7 @@ class BlockSearch(OctopusImages):
     name = "block-search"
     owner = "block_search"
     apart = False  # whether every image counts its tiles from 0
+    table_bytes = 0  # what a launch is told
 
     def __init__(self, job: ImageJob) -> None:
         require_gpu(job, "the kernel that makes tiles")

@@ -10,42 +10,125 @@ those of every library.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
+from math import prod
 
-from octopus_study.measure import Case, Row
-from octopus_study.studies.comparison import Part
+import numpy as np
+
+from octopus.backends import cpu
+from octopus.backends.cuda import memory
+from octopus_study.measure import Case, Method, Row
+from octopus_study.measure.bandwidth import copying, fill
+from octopus_study.peers.availability import make_all, require_room
+from octopus_study.status import NO_ANSWER
+from octopus_study.studies.comparison import Comparison, Part, compare, counted
 from octopus_study.studies.context import Context, empty_caches
-from octopus_study.studies.images.job import ImageJob
-from octopus_study.studies.images.layers import Layers, comparisons
-from octopus_study.studies.images.own import OctopusImages
-from octopus_study.studies.images.registry import names
-from octopus_study.studies.images.workloads import BATCHES, count_of, images_of
+from octopus_study.studies.images import libraries, own
+from octopus_study.studies.images.job import ImageJob, ImageMethod, count_of, job_of
+from octopus_study.studies.images.owners import OWNERS, BlockSearch
+from octopus_study.studies.trace import count_launches
+
+KERNEL, WHOLE, LAUNCHES = "kernel", "end_to_end", "launches"
+# What fills a result, and what copies as many bytes as are read and written, by the result's dtype.
+BOUNDS = {
+    "write-bound": np.float32, "copy-bound": np.float32,
+    "write-bound-bf16": np.uint16, "copy-bound-bf16": np.uint16,
+}  # fmt: skip
+RESULTS_PER_METHOD = 3  # its own result, and about as much beside it
+IN_TORCH = libraries.Torchvision, libraries.TorchvisionGrouped
+# Who is compared, by the device, quantity and layer, in the order of the report.
+METHODS: dict[str, dict[tuple[str, str], tuple[type[ImageMethod], ...]]] = {
+    "cuda": {
+        (KERNEL, "device"): (own.Octopus, own.Bfloat16, own.SimpleKernelAlone, *OWNERS),
+        (LAUNCHES, "deterministic"): (own.Octopus, libraries.Transformers),
+        (WHOLE, "host"): (
+            own.Octopus, own.OneCall, own.SameSizes, *OWNERS, libraries.Transformers, libraries.TransformersOnHost,
+            *IN_TORCH, libraries.DaliImages, libraries.CvCudaImages,
+        ),
+    },
+    "cpu": {
+        (WHOLE, "host"): (
+            own.Octopus, own.PillowRounding, own.Bilinear, libraries.Transformers, *IN_TORCH, libraries.Pillow,
+            libraries.PillowSimd, libraries.KorniaRs, libraries.DaliImages,
+        ),
+    },
+}  # fmt: skip
+BOUNDED = {"cuda": {KERNEL: tuple(BOUNDS)}, "cpu": {WHOLE: ("write-bound", "copy-bound")}}
+
+
+def kinds(device: str) -> dict[str, type[ImageMethod]]:
+    """All methods of a device, by name."""
+    return {kind.name: kind for group in METHODS[device].values() for kind in group}
 
 
 def plan(context: Context) -> Iterator[Part]:
     """Every batch in its layers."""
     for name in context.config.images.workloads:
         case = Case(context.study, context.workload.dataset, name, count_of(context, name))
-        yield Part(_measure, tuple(comparisons(case, context.device)))
+        yield Part(_measure, tuple(_comparisons(case, context.device)))
+
+
+def _comparisons(case: Case, device: str) -> Iterator[Comparison]:
+    for (quantity, layer), group in METHODS[device].items():
+        methods = (*(kind.name for kind in group), *BOUNDED[device].get(quantity, ()))
+        yield Comparison(case, quantity, layer, methods, "count" if quantity == LAUNCHES else "ms")
 
 
 def _measure(context: Context, part: Part) -> Iterator[Row]:
-    workload, measures = part.case.workload, context.measures
-    job = ImageJob(images_of(context, workload), BATCHES[workload].task, context.device)
-    counted = {"read_bytes": job.read_bytes, "result_bytes": job.result_bytes}
-    for quantity, nbytes in counted.items():
-        yield part.case.row("batch", "deterministic", quantity, "bytes", nbytes)
-    chosen = [each for each in part.comparisons if measures(each.key)]
-    wanted = [name for name in names(context.device) if any(measures(each.key, name) for each in chosen)]
-    layers = Layers(context, job, wanted)
-    for comparison in chosen:
-        yield from layers.rows(comparison)
-    yield from _tables(part.case, layers)
-    del layers
+    yield from _rows(context, part)
     empty_caches(context.device)
 
 
-def _tables(case: Case, layers: Layers) -> Iterator[Row]:
-    for name, method in layers.made.items():
-        if isinstance(method, OctopusImages) and method.table_bytes:
-            yield case.row(name, "deterministic", "table_bytes", "bytes", method.table_bytes)
+def _rows(context: Context, part: Part) -> Iterator[Row]:
+    job, chosen = (
+        job_of(context, part.case.workload),
+        [one for one in part.comparisons if context.measures(one.key)],
+    )
+    makers = {
+        name: partial(_made, kind, job)
+        for name, kind in kinds(context.device).items()
+        if any(name in one.methods and context.measures(one.key, name) for one in chosen)
+    }
+    made, missing = make_all(makers)
+    for comparison in chosen:
+        taking_part = {name: made[name] for name in comparison.methods if name in made}
+        if comparison.quantity == LAUNCHES:
+            yield from counted(
+                comparison, {name: partial(count_launches, one.run) for name, one in taking_part.items()}
+            )
+            yield from comparison.missing(missing)
+        else:
+            yield from _timed(context, comparison, taking_part, missing, job)
+    for name, method in made.items():
+        if isinstance(method, BlockSearch):
+            yield part.case.row(name, "deterministic", "table_bytes", "bytes", method.table_bytes)
+
+
+def _made(kind: type[ImageMethod], job: ImageJob) -> ImageMethod:
+    free = memory.free_bytes() if job.on_gpu else cpu.free_bytes()
+    require_room(kind.name, job.device, RESULTS_PER_METHOD * 4 * prod(job.shape), free)
+    return kind(job)
+
+
+def _timed(
+    context: Context,
+    comparison: Comparison,
+    made: Mapping[str, ImageMethod],
+    missing: Mapping[str, str],
+    job: ImageJob,
+) -> list[Row]:
+    """Check each method, written over NaN, and time all beside their bounds."""
+    methods, answers = [], {}
+    for name, method in made.items():
+        if context.measures(comparison.key, name):
+            methods.append(method.timed(method.kernels if comparison.quantity == KERNEL else None))
+            method.poison()
+            answers[name] = job.check(methods[-1], method.right)
+    for name in (name for name in BOUNDS if name in comparison.methods):
+        out = job.out if BOUNDS[name] == np.float32 else job.room(BOUNDS[name])
+        nbytes = sum(image.nbytes for image in job.images) + out.nbytes
+        methods.append(Method(name, fill(out) if name.startswith("write") else copying(nbytes, job.on_gpu)))
+        answers[name] = NO_ANSWER
+    budget = context.budget_within(context.config.images.max_seconds)
+    return compare(context, comparison, methods, answers, missing, budget=budget)

@@ -16,8 +16,7 @@ from octopus_study.errors import DataError
 from octopus_study.measure import read_rows
 from octopus_study.studies.satellite import rules
 from octopus_study.studies.satellite import study as satellite
-from octopus_study.studies.satellite.job import TileJob
-from octopus_study.studies.satellite.methods import whole
+from octopus_study.studies.satellite.methods import METHODS, TileJob, methods
 
 RULES = ("fixed", "otsu", "byte-budget")
 
@@ -47,7 +46,6 @@ def test_kept_tiles_are_those_of_numpy(rows, scene_receipt):
     tiles = satellite_tiles(pixels.shape[1], pixels.shape[0])
     means = np.array([pixels[y1:y2, x1:x2].mean() / 10_000 for x1, y1, x2, y2 in tiles.tolist()])
     window = rows[rows.workload == "window-uint16"]
-    assert np.array_equal(series(window, "tiles", "tile_brightness"), means)
     for name, side in zip(rules.SIDES, tiles.T, strict=True):
         assert np.array_equal(series(window, "tiles", name), side)
     assert np.array_equal(series(window, "fixed", "tile_kept"), means > 0.35)
@@ -83,13 +81,13 @@ def test_published_bytes_are_rounded_and_clipped():
 
 
 @pytest.mark.parametrize("shape", [(90, 70), (90, 70, 3)])
-@pytest.mark.parametrize("name", whole("cpu"))
+@pytest.mark.parametrize("name", methods("cpu"))
 def test_every_method_sees_a_changed_scene(name, shape):
     random = np.random.default_rng(1)
     image = random.integers(0, 256, shape, np.uint8 if len(shape) == 3 else np.uint16)
     tiles = np.array([[0, 0, 5, 90], [5, 0, 70, 3], [5, 3, 70, 90], [69, 89, 70, 90]], np.int32)
     job = TileJob(image, tiles, 255.0, 0.45, "cpu")
-    judge = whole("cpu")[name](job)
+    judge = METHODS[name](job)
     for top in (0, 60):
         image[:top] //= 2
         judge.run()

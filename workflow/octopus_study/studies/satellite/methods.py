@@ -1,14 +1,16 @@
-"""Methods that judge the tiles of a scene: in one launch, a launch per tile, padded, and what users have on the CPU.
+"""A scene with its tiles and the rule, and methods that judge them: in one launch, a launch per tile, padded, and what
+users have on the CPU.
 
-A scene begins on the host and ends as one flag per tile there (`run`); `kernel` is the device's part of it, on what
-lies there already. Memory of results is spoilt first, so that a flag that nobody writes is seen.
+A scene begins on the host and ends as one flag per tile there; `OnDevice` alone finds it on the GPU. Memory of results
+is spoilt first, so that a flag that nobody writes is seen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import cv2
@@ -16,28 +18,73 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.backends import cpu
+from octopus.backends.cuda import memory, stream_of
 from octopus.tiles.api import TilePlan
 from octopus_study.peers.availability import require_room
-from octopus_study.studies.satellite.job import TileJob
 
 SPOILT = 0xFF  # neither of a flag's values
 BOUND = "read-bound"
-Maker = Callable[[TileJob], Any]
 Means = Callable[[], NDArray[np.float64]]
 
 
+@dataclass(frozen=True, eq=False)
+class TileJob:
+    """What every method is given."""
+
+    image: NDArray[Any]  # (H, W) or (H, W, C) uint8 or uint16, the scene, on the host
+    tiles: NDArray[np.int32]
+    # A tile is kept if its mean divided by `scale` is above `threshold`
+    scale: float
+    threshold: float
+    device: str  # {"cpu", "cuda"}
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether there is a GPU to work on."""
+        return self.device == "cuda"
+
+    @property
+    def pixels(self) -> NDArray[np.int64]:
+        """Of each tile, (N,)."""
+        sides = (self.tiles[:, 2:] - self.tiles[:, :2]).astype(np.int64)
+        return sides[:, 0] * sides[:, 1]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Bytes of each tile, (N,)."""
+        return self.pixels * (self.image.nbytes // (self.image.shape[0] * self.image.shape[1]))
+
+    @cached_property
+    def device_image(self) -> Any:
+        """The scene in the memory of the GPU, for all methods that find it there."""
+        return memory.upload(self.image)
+
+    @cached_property
+    def reference(self) -> NDArray[np.float64]:
+        """Brightness of each tile by NumPy, (N,)."""
+        return _numpy(self)() / self.scale
+
+    @property
+    def expected(self) -> NDArray[np.uint8]:
+        """The right flags."""
+        return (self.reference > self.threshold).astype(np.uint8)
+
+
+def placed(image: NDArray[Any], device: str) -> NDArray[Any]:
+    """A scene as the methods find it: page-locked where a GPU reads it."""
+    if device == "cpu":
+        return image
+    copy = memory.pinned(image.shape, image.dtype)
+    copy[...] = image
+    return copy
+
+
 class Octopus:
-    """A plan: all tiles in one launch.
+    """A plan: all tiles in one launch."""
 
-    Parameters
-    ----------
-    device : str, optional
-        Instead of the job's.
-    """
-
-    def __init__(self, job: TileJob, device: str | None = None) -> None:
+    def __init__(self, job: TileJob) -> None:
         self.job = job
-        self.plan = TilePlan(job.image, job.tiles, scale=job.scale, device=device or job.device)
+        self.plan = TilePlan(job.image, job.tiles, scale=job.scale, device=job.device)
         self.flags = self.plan.run(job.image)[0].view(np.uint8)
         self.flags.fill(SPOILT)
 
@@ -54,7 +101,7 @@ class OnDevice:
         self.plan = TilePlan(job.device_image, job.tiles, scale=job.scale)
         self._flags = self.plan.run(job.device_image)[0].fill_bytes(SPOILT)
 
-    def kernel(self) -> None:
+    def run(self) -> None:
         """One launch."""
         self.plan.run(self.job.device_image, self.job.threshold)
 
@@ -68,12 +115,11 @@ class NLaunches:
     """The same kernel, launched for each tile with the blocks that it needs."""
 
     def __init__(self, job: TileJob) -> None:
-        from octopus.backends.cuda import memory, stream_of
         from octopus.kernels.cuda.tile_grid import MOST_PARTS, Grid, parts_of
 
         self.job, self._stream = job, stream_of(None)
         self.plan = TilePlan(job.device_image, job.tiles, scale=job.scale)
-        self._on_host = np.zeros(len(job.tiles), np.uint8)
+        self.flags = np.full(len(job.tiles), SPOILT, np.uint8)
         self._device_flags = memory.DeviceArray((len(job.tiles),), np.uint8).fill_bytes(SPOILT)
         self._device_means = memory.DeviceArray((len(job.tiles),), np.float64)
         width, height = (job.tiles[:, 2:] - job.tiles[:, :2]).astype(np.int64).T
@@ -82,27 +128,18 @@ class NLaunches:
         parts = np.clip(strips * bands, 1, MOST_PARTS)
         self._grids = [Grid((1, blocks), passes, None) for blocks in parts.tolist()]
 
-    def kernel(self) -> None:
-        """As many launches as tiles."""
-        image, means, flags = (
-            array.pointer for array in (self.job.device_image, self._device_means, self._device_flags)
-        )
+    def run(self) -> None:
+        """From the scene on the host to the flags on the host, by as many launches as tiles."""
         job, plan = self.job, self.plan
+        job.device_image.copy_from_host(job.image, self._stream)
+        image, means, flags = (
+            array.pointer for array in (job.device_image, self._device_means, self._device_flags)
+        )
         for tile, grid in enumerate(self._grids):
             plan.engine.launch_part(
                 plan.spec, image, job.scale, job.threshold, means, flags, self._stream, grid=grid, first=tile
             )  # fmt: skip
-
-    def run(self) -> None:
-        """From the scene on the host to the flags on the host."""
-        self.job.device_image.copy_from_host(self.job.image, self._stream)
-        self.kernel()
-        self._device_flags.copy_to_host(self._on_host)
-
-    @property
-    def flags(self) -> NDArray[np.uint8]:
-        """What the last launches found."""
-        return self._device_flags.copy_to_host()
+        self._device_flags.copy_to_host(self.flags)
 
 
 class Padded:
@@ -121,39 +158,28 @@ class Padded:
         width, height = (job.tiles[:, 2:] - job.tiles[:, :2]).max(axis=0).tolist()
         self._height, self._area = height, float(width * height)
         self.batch = _memory((len(job.tiles) * height, width, *job.image.shape[2:]), job)
-        self._source = _on_device(self.batch) if job.on_gpu else self.batch
+        self._source = memory.upload(self.batch) if job.on_gpu else self.batch
         number = np.arange(len(job.tiles), dtype=np.int32)[:, None]
         items = number * np.array([0, height, 0, height]) + np.array([0, 0, width, height])
         self.plan = TilePlan(self._source, items, scale=1.0)
         self.batch.fill(0)  # once: the tiles stay the same, as they do for a plan, and so does the padding
-        self.fill()
-
-    def fill(self) -> None:
-        """Copy tile by tile, and bring the batch to the device."""
-        image, height = self.job.image, self._height
-        for item, (x1, y1, x2, y2) in enumerate(self.job.tiles.tolist()):
-            first = item * height
-            self.batch[first : first + y2 - y1, : x2 - x1] = image[y1:y2, x1:x2]
-        if self.job.on_gpu:
-            self._source.copy_from_host(self.batch)
-
-    def kernel(self) -> None:
-        """One launch over tiles and padding."""
-        self._means = self.plan.run(self._source)[1]
+        self.flags = np.full(len(job.tiles), SPOILT, np.uint8)
 
     def run(self) -> None:
-        """From the scene on the host to the flags on the host."""
-        self.fill()
-        self.kernel()
-        _ = self.flags
+        """From the scene on the host to the flags on the host: a copy of each tile, and one launch over all.
 
-    @property
-    def flags(self) -> NDArray[np.uint8]:
-        """From sums over the tiles alone; they are integers, so that the way over the last launch's means is exact."""
-        means = self._means.copy_to_host() if self.job.on_gpu else self._means
-        channels = self.job.image[0, 0].size
-        mean = np.rint(means * (self._area * channels)) / (self.job.pixels * channels)
-        return (mean / self.job.scale > self.job.threshold).astype(np.uint8)
+        Flags come from sums over the tiles alone; they are integers, so that the way over means is exact.
+        """
+        job = self.job
+        for item, (x1, y1, x2, y2) in enumerate(job.tiles.tolist()):
+            first = item * self._height
+            self.batch[first : first + y2 - y1, : x2 - x1] = job.image[y1:y2, x1:x2]
+        if job.on_gpu:
+            self._source.copy_from_host(self.batch)
+        means = self.plan.run(self._source)[1]
+        channels = job.image[0, 0].size
+        sums = np.rint((means.copy_to_host() if job.on_gpu else means) * (self._area * channels))
+        self.flags = (sums / (job.pixels * channels) / job.scale > job.threshold).astype(np.uint8)
 
 
 def _memory(shape: tuple[int, ...], job: TileJob) -> NDArray[Any]:
@@ -162,16 +188,8 @@ def _memory(shape: tuple[int, ...], job: TileJob) -> NDArray[Any]:
     require_room("the padded batch", "host", nbytes, cpu.free_bytes())
     if not job.on_gpu:
         return np.empty(shape, job.image.dtype)
-    from octopus.backends.cuda import memory
-
     require_room("the padded batch", "GPU", nbytes, memory.free_bytes())
     return memory.pinned(shape, job.image.dtype)
-
-
-def _on_device(array: NDArray[Any]) -> Any:
-    from octopus.backends.cuda.memory import DeviceArray
-
-    return DeviceArray(array.shape, array.dtype)
 
 
 class ByMeans:
@@ -197,27 +215,14 @@ def _numpy(job: TileJob) -> Means:
     return lambda: np.array([image[y1:y2, x1:x2].mean() for x1, y1, x2, y2 in boxes])
 
 
-def _mean(image: NDArray[Any], box: list[int]) -> float:
-    """`cv2.mean` of a tile, over all its channels; Python's lock is free meanwhile."""
-    x1, y1, x2, y2 = box
-    channels = image[0, 0].size
-    return sum(cv2.mean(image[y1:y2, x1:x2])[:channels]) / channels
-
-
-def _opencv(job: TileJob) -> Means:
-    boxes = job.tiles.tolist()
-
-    def means() -> NDArray[np.float64]:
-        cv2.setNumThreads(1)
-        return np.array([_mean(job.image, box) for box in boxes])
-
-    return means
-
-
 def _opencv_threads(job: TileJob) -> Means:
-    """The same on a pool of as many threads as Octopus has."""
-    boxes, pool = job.tiles.tolist(), ThreadPoolExecutor(cpu.get_num_threads())
-    each = partial(_mean, job.image)
+    """`cv2.mean` on a pool of as many threads as Octopus has; Python's lock is free meanwhile."""
+    image, boxes, pool = job.image, job.tiles.tolist(), ThreadPoolExecutor(cpu.get_num_threads())
+    channels = image[0, 0].size
+
+    def each(box: list[int]) -> float:
+        x1, y1, x2, y2 = box
+        return sum(cv2.mean(image[y1:y2, x1:x2])[:channels]) / channels
 
     def means() -> NDArray[np.float64]:
         cv2.setNumThreads(1)
@@ -232,12 +237,12 @@ def _integral(job: TileJob) -> Means:
     height, width = job.image.shape[:2]
     shape = (height + 1, width + 1, *job.image.shape[2:])
     require_room("the integral image", "host", 8 * int(np.prod(shape, dtype=np.int64)), cpu.free_bytes())
-    memory = np.empty(shape)  # written once, so that its pages are not mapped anew each time
-    memory.fill(0)
+    room = np.empty(shape)
+    room.fill(0)  # written once, so that its pages are not mapped anew each time
 
     def means() -> NDArray[np.float64]:
         cv2.setNumThreads(1)
-        table = cv2.integral(job.image, memory, sdepth=cv2.CV_64F)
+        table = cv2.integral(job.image, room, sdepth=cv2.CV_64F)
         left, top, right, bottom = job.tiles.T
         sums = table[bottom, right] - table[top, right] - table[bottom, left] + table[top, left]
         sums = sums.reshape(len(sums), -1)
@@ -246,25 +251,21 @@ def _integral(job: TileJob) -> Means:
     return means
 
 
-def kernels(device: str) -> dict[str, Maker]:
-    """Methods whose work on the device is compared."""
-    if device == "cpu":
-        return {"octopus": Octopus, "padded": Padded}
-    return {"octopus": OnDevice, "n-launches": NLaunches, "padded": Padded}
+METHODS: dict[str, Callable[[TileJob], Any]] = {
+    "octopus": Octopus,
+    "n-launches": NLaunches,
+    "padded": Padded,
+    **{
+        name: partial(ByMeans, means_of)
+        for name, means_of in (
+            ("numpy", _numpy),
+            ("opencv-threads", _opencv_threads),
+            ("integral", _integral),
+        )
+    },
+}
 
 
-def whole(device: str) -> dict[str, Maker]:
-    """Methods that are compared from the scene to the flags.
-
-    Beside a GPU stands Octopus on the CPU: what the way there and back must pay for.
-    """
-    on_gpu: dict[str, Maker] = {"octopus-cpu": partial(Octopus, device="cpu"), "n-launches": NLaunches}
-    on_host = {
-        "numpy": _numpy, "opencv": _opencv, "opencv-threads": _opencv_threads, "integral": _integral,
-    }  # fmt: skip
-    return {
-        "octopus": Octopus,
-        **({} if device == "cpu" else on_gpu),
-        "padded": Padded,
-        **{name: partial(ByMeans, means_of) for name, means_of in on_host.items()},
-    }
+def methods(device: str) -> list[str]:
+    """Names of those that are compared from the scene to the flags."""
+    return [name for name in METHODS if device == "cuda" or name != "n-launches"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import cv2
 import numpy as np
@@ -13,13 +12,13 @@ from octopus import best_within, keep_tiles, otsu_threshold, tile_means
 from octopus_study.measure import Case, Row
 from octopus_study.status import SAME, different
 from octopus_study.studies.context import Context
-from octopus_study.studies.satellite.job import TileJob
+from octopus_study.studies.satellite.methods import TileJob
 
 FULL_SCALE = 10_000  # digital number of a reflectance of 1
 THUMBNAIL = 128  # pixels along each side of the picture of the scene
 BITS = 8  # of a byte
 SIDES = ("tile_left", "tile_top", "tile_right", "tile_bottom")
-Kept = tuple[float, NDArray[np.bool_], NDArray[np.bool_]]
+Kept = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
 
 def judged(context: Context, case: Case, job: TileJob, pictured: bool) -> Iterator[Row]:
@@ -30,13 +29,14 @@ def judged(context: Context, case: Case, job: TileJob, pictured: bool) -> Iterat
     yield case.row("scene", "deterministic", "scene_downlink_time", "s", nbytes * BITS / downlink)
     means = tile_means(job.image, job.tiles, scale=job.scale, device=job.device)
     if pictured:
-        yield from _tile_rows(case, job.tiles, means)
-    for rule, (level, flags, right) in _kept(context, job, means).items():
+        for name, side in zip(SIDES, job.tiles.T.tolist(), strict=True):
+            for tile, value in enumerate(side):
+                yield case.row("tiles", "deterministic", name, "px", value, block=tile)
+    for rule, (flags, right) in _kept(context, job, means).items():
         unlike = int((flags != right).sum())
         answer = different(f"{unlike} of {len(flags)} flags are not those of NumPy") if unlike else SAME
         nbytes = int(job.sizes[flags].sum())
         values = {
-            ("threshold", "fraction"): level,
             ("kept_tiles", "count"): int(flags.sum()),
             ("kept_bytes", "bytes"): nbytes,
             ("kept_downlink_time", "s"): nbytes * BITS / downlink,
@@ -56,23 +56,10 @@ def _kept(context: Context, job: TileJob, means: NDArray[np.float64]) -> dict[st
         ("otsu", otsu_threshold(means), right > otsu_threshold(right)),
     ):
         flags, _ = keep_tiles(job.image, job.tiles, level, scale=job.scale, device=job.device)
-        kept[rule] = (level, flags, expected)
+        kept[rule] = flags, expected
     budget = int(context.config.satellite.byte_budget * job.image.nbytes)
-    best = best_within(means, job.sizes, budget)
-    darkest = float(means[best].min()) if best.any() else 1.0  # digital numbers may be above full scale
-    kept["byte-budget"] = (darkest, best, best_within(right, job.sizes, budget))
+    kept["byte-budget"] = best_within(means, job.sizes, budget), best_within(right, job.sizes, budget)
     return kept
-
-
-def _tile_rows(case: Case, tiles: NDArray[np.int32], means: NDArray[np.float64]) -> list[Row]:
-    columns: dict[tuple[str, str], NDArray[Any]] = {
-        (name, "px"): tiles[:, side] for side, name in enumerate(SIDES)
-    }
-    return [
-        case.row("tiles", "deterministic", *name, value, block=tile)
-        for name, values in {**columns, ("tile_brightness", "fraction"): means}.items()
-        for tile, value in enumerate(values.tolist())
-    ]
 
 
 def picture(case: Case, band: NDArray[np.uint16]) -> list[Row]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +25,7 @@ from octopus_study.measure.bandwidth import drain
 from octopus_study.peers.availability import make_all
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.satellite.job import TileJob, placed
-from octopus_study.studies.satellite.methods import BOUND, kernels, whole
+from octopus_study.studies.satellite.methods import BOUND, METHODS, OnDevice, TileJob, methods, placed
 from octopus_study.studies.satellite.rules import FULL_SCALE, judged, picture
 
 STUDY = "satellite"
@@ -55,10 +53,10 @@ def plan(context: Context) -> Iterator[Part]:
         tiles = satellite_tiles(width, height, context.seed)
         for variant in context.config.satellite.variants:
             case = Case(STUDY, view.dataset, f"{view.name}-{variant}", len(tiles))
-            bound = (BOUND,) if context.device == "cuda" else ()
+            alone = ("octopus", BOUND) if context.device == "cuda" else ("octopus",)
             comparisons = (
-                Comparison(case, KERNEL, context.kernel_layer, (*kernels(context.device), *bound)),
-                Comparison(case, WHOLE, "host", tuple(whole(context.device))),
+                Comparison(case, KERNEL, context.kernel_layer, alone),
+                Comparison(case, WHOLE, "host", tuple(methods(context.device))),
             )
             yield Part(partial(_measure, view, variant, tiles), comparisons)
 
@@ -108,17 +106,14 @@ def _timed(context: Context, comparison: Comparison, job: TileJob) -> list[Row]:
     is_kernel, clock = comparison.quantity == KERNEL, context.clock(comparison.layer)
     if not is_kernel and isinstance(clock, HostClock):
         clock.warm = clock.warm and job.image.nbytes < LARGE
-    makers = (kernels if is_kernel else whole)(job.device)
+    makers = {name: METHODS[name] for name in comparison.methods if name in METHODS}
+    if is_kernel and job.on_gpu:
+        makers = {"octopus": OnDevice}
     # A lack of memory is a row, never the end of the study.
     made, missing = make_all({name: partial(make, job) for name, make in makers.items()})
-    methods = [_method(name, judge, is_kernel) for name, judge in made.items()]
+    compared = [Method(name, judge.run, partial(getattr, judge, "flags")) for name, judge in made.items()]
     if BOUND in comparison.methods:
-        methods.append(Method(BOUND, drain(job.device_image)))
-    answers = check_answers(methods, job.expected)
+        compared.append(Method(BOUND, drain(job.device_image)))
+    answers = check_answers(compared, job.expected)
     budget = context.budget_within(context.config.satellite.max_seconds)
-    return compare(context, comparison, methods, answers, missing, clock=clock, budget=budget)
-
-
-def _method(name: str, judge: Any, is_kernel: bool) -> Method:
-    kernel = getattr(judge, "kernel", None) if is_kernel else None
-    return Method(name, kernel or judge.run, lambda: judge.flags)
+    return compare(context, comparison, compared, answers, missing, clock=clock, budget=budget)

@@ -7,9 +7,9 @@ import pytest
 
 from octopus_study.data.video import Clip
 from octopus_study.measure import read_rows
-from octopus_study.studies.drone import frames as video_frames
 from octopus_study.studies.drone import stream as drone_stream
 from octopus_study.studies.drone import study as drone
+from octopus_study.studies.drone.video import OctopusFrames
 
 
 def test_clips_are_counted_and_every_method_does_every_frame(runs):
@@ -35,7 +35,7 @@ def clip_of(context, name, frames):
 def test_a_wrong_answer_in_any_checked_frame_is_told(context):
     footage = drone.footage_of(context, 2)
     video = drone._video(context, clip_of(context, "clip-1s", 4), footage)
-    good = video_frames.OctopusFrames(video)
+    good = OctopusFrames(video)
     assert drone.answer(video, good, footage) == "same"
     run_well = good.run
     good.run = lambda: (run_well(), video.number == 3 and video.job.out.fill(7))

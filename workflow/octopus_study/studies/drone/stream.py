@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus import CropPlan, FrameStream
+from octopus.backends.cuda import memory
 from octopus_study.data.video import Clip
 from octopus_study.measure import HostClock, Method, Row, check_answers
 from octopus_study.peers.availability import Unavailable
@@ -20,8 +21,7 @@ from octopus_study.peers.job import TOLERANCE_LEVELS
 from octopus_study.status import NO_ANSWER
 from octopus_study.studies.comparison import Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.drone.frames import NEEDS_GPU
-from octopus_study.studies.drone.video import Footage
+from octopus_study.studies.drone.video import NEEDS_GPU, Footage
 
 BUFFERS = 2
 SERIAL, OVERLAPPED, UPLOADS, KERNELS = NAMES = (
@@ -101,7 +101,7 @@ class KernelsAlone(_Loop):
         options: dict[str, Any],
         device: str,
     ) -> None:
-        place = _placer(device)
+        place = np.asarray if device == "cpu" else memory.upload
         self._frames = [place(frame) for frame in ring[:BUFFERS]]
         self._boxes = [place(part.astype(np.float32)) for part in boxes]
         most = max(map(len, boxes))
@@ -114,14 +114,6 @@ class KernelsAlone(_Loop):
         for number, boxes in enumerate(self._boxes):
             slot = number % BUFFERS
             self._crops[slot] = self._plans[slot].run(self._frames[slot], boxes)
-
-
-def _placer(device: str) -> Any:
-    if device == "cpu":
-        return np.asarray
-    from octopus.backends.cuda.memory import upload
-
-    return upload
 
 
 def stream_rows(clip: Clip, footage: Footage, context: Context, part: Part) -> Iterator[Row]:

@@ -21,8 +21,7 @@ from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import check, reference_of
 from octopus_study.studies.drone import stream
-from octopus_study.studies.drone.frames import FRAME_METHODS, FrameMethod
-from octopus_study.studies.drone.video import Footage, Video
+from octopus_study.studies.drone.video import FRAME_METHODS, Footage, FrameMethod, Video
 
 STUDY = "drone"
 QUANTITY, WHOLE = "frame_time", "clip_time"
@@ -57,7 +56,7 @@ def _case(context: Context, clip: Clip) -> Case:
 
 
 def _clip_part(context: Context, clip: Clip, footage: Footage, paced: bool) -> Part:
-    case, names = _case(context, clip), tuple(kind.name for kind in FRAME_METHODS)
+    case, names = _case(context, clip), tuple(FRAME_METHODS)
     layers = {"host": names} | ({"paced": PACED} if paced else {})
     comparisons = (Comparison(case, QUANTITY, layer, methods) for layer, methods in layers.items())
     return Part(partial(_clip, clip, footage), tuple(comparisons))
@@ -71,7 +70,7 @@ def _clip(clip: Clip, footage: Footage, context: Context, part: Part) -> Iterato
     yield part.case.row("clip", "deterministic", "frame_budget", "ms", frame_budget)
     context.require_room(clip.most)
     video = _video(context, clip, footage)
-    methods, missing = make_all({kind.name: partial(kind, video) for kind in FRAME_METHODS})
+    methods, missing = make_all({name: partial(kind, video) for name, kind in FRAME_METHODS.items()})
     answers = {name: answer(video, method, footage) for name, method in methods.items()}
     for comparison in part.comparisons:
         chosen = {name: methods[name] for name in comparison.methods if name in methods}

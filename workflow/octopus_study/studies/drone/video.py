@@ -1,17 +1,32 @@
-"""A video: frames come from the host one after the other, and each has boxes of its own."""
+"""A video, frames with boxes of their own that come from the host one after the other, and methods on it, each on the
+frame to which the `Video` was turned."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from octopus import CropPlan
+from octopus.arrays.views import view
+from octopus.backends.cuda import memory, stream_of
+from octopus.backends.cuda.device import current
+from octopus.backends.cuda.graph import Graph
+from octopus.crop.check import check_host_boxes
+from octopus.crop.launch import Call
+from octopus_study.peers.availability import Unavailable
+from octopus_study.peers.fused import PreparedBoxes
 from octopus_study.peers.job import CropJob
+from octopus_study.peers.method import JobMethod
+from octopus_study.peers.opencv import OpenCv, OpenCvTable, OpenCvTableThreads
+from octopus_study.peers.published import WHY_DIFFERENT, NLaunches
 from octopus_study.studies.crops import ReferenceCrops
+
+NEEDS_GPU = "needs a CUDA GPU"
 
 
 @dataclass(frozen=True)
@@ -27,7 +42,7 @@ class Footage:
 
 
 class Video:
-    """Frames on the host, in page-locked memory beside a GPU, the boxes of each, and memory for their crops.
+    """Frames on the host, in page-locked memory beside a GPU, the boxes of each, and memory for the crops of one.
 
     Parameters
     ----------
@@ -42,9 +57,7 @@ class Video:
     Attributes
     ----------
     number : int
-        Of the frame that is worked on.
-    out : array, (crops, C, height, width), float32
-        Crops of a frame; every frame's go there.
+        Of the frame that is worked on; set it to turn to another one.
     """
 
     def __init__(
@@ -56,36 +69,32 @@ class Video:
         std: tuple[float, ...],
         device: str,
     ) -> None:
-        self.number = 0
+        self.number, self.device = 0, device
         self.most, self.frames = max(map(len, boxes)), len(boxes)
         shape = (self.most, ring.shape[3], *size)
-        self.device_frame: Any = None
-        self.ring, self.out = ring, np.zeros(shape, np.float32)
-        if device == "cuda":
-            self._to_gpu(ring, shape)
+        self.ring, self.device_frame = ring, None
+        if self.on_gpu:
+            self.ring = memory.pinned(ring.shape, np.uint8)
+            self.ring[...] = ring
+            self.device_frame = memory.DeviceArray(ring.shape[1:], np.uint8)
+        self._out: Any = memory.DeviceArray(shape, np.float32) if self.on_gpu else np.zeros(shape, np.float32)
         self._addresses = [int(frame.ctypes.data) for frame in self.ring]
         self.jobs = [
-            CropJob(self.frame(index), part, size, mean, std, self._first(len(part)), self.device_frame)
+            CropJob(
+                self.ring[index % len(ring)], part, size, mean, std, self._head(len(part)), self.device_frame
+            )
             for index, part in enumerate(boxes)
         ]
         for job in self.jobs:
             _ = job.affine  # else the first run of each frame would work it out
 
-    def _to_gpu(self, ring: NDArray[np.uint8], shape: tuple[int, ...]) -> None:
-        from octopus.backends.cuda import memory
-
-        self.ring = memory.pinned(ring.shape, np.uint8)
-        self.ring[...] = ring
-        self.device_frame = memory.DeviceArray(ring.shape[1:], np.uint8)
-        self.out = memory.DeviceArray(shape, np.float32)
-
-    def _first(self, count: int) -> Any:
-        return self.out[:count] if isinstance(self.out, np.ndarray) else self.out.head(count)
+    def _head(self, count: int) -> Any:
+        return self._out.head(count) if self.on_gpu else self._out[:count]
 
     @property
     def on_gpu(self) -> bool:
         """Whether the crops are made on the GPU."""
-        return self.device_frame is not None
+        return self.device == "cuda"
 
     @property
     def job(self) -> CropJob:
@@ -96,25 +105,179 @@ class Video:
         """Go to another frame."""
         self.number = number
 
-    def frame(self, number: int) -> NDArray[np.uint8]:
-        """A frame on the host."""
-        return self.ring[number % len(self.ring)]
-
     def upload(self, stream: Any = None) -> None:
         """Queue the frame's way to `device_frame`; nothing on a CPU."""
-        if self.device_frame is None:
-            return
-        from octopus.backends.cuda.memory import copy
+        if self.device_frame is not None:
+            source = self._addresses[self.number % len(self._addresses)]
+            memory.copy(self.device_frame.pointer, source, self.device_frame.nbytes, stream)
 
-        source = self._addresses[self.number % len(self._addresses)]
-        copy(self.device_frame.pointer, source, self.device_frame.nbytes, stream)
-
-    def plan(self, max_boxes: int) -> CropPlan:
+    def plan(self) -> CropPlan:
         """A plan for frames like these, which writes into memory that it is given."""
         job = self.jobs[0]
-        options: dict[str, Any] = {
-            "mean": job.mean,
-            "std": job.std,
-            "device": "cuda" if self.on_gpu else "cpu",
-        }
-        return CropPlan(job.working_frame, max_boxes, job.size, allocate=False, **options)
+        return CropPlan(
+            job.working_frame,
+            self.most,
+            job.size,
+            mean=job.mean,
+            std=job.std,
+            device=self.device,
+            allocate=False,
+        )
+
+
+class FrameMethod(JobMethod):
+    """From a frame on the host to its crops; the job is that of the frame to which the video was turned."""
+
+    def __init__(self, video: Video) -> None:
+        self.video = video
+        self.tolerance = video.job.tolerance
+
+    @property
+    def job(self) -> CropJob:  # type: ignore[override]
+        """Frame, boxes and result of the frame that is worked on."""
+        return self.video.job
+
+    def result(self, every: int = 1) -> Any:
+        return self.job.result(every)
+
+
+class OctopusFrames(FrameMethod):
+    """`CropPlan.run` per frame."""
+
+    name = "octopus"
+
+    def __init__(self, video: Video) -> None:
+        super().__init__(video)
+        self._plan = video.plan()
+
+    def run(self) -> None:
+        self.video.upload()
+        job = self.job
+        self._plan.run(job.working_frame, job.boxes, out=job.out)
+
+
+class OctopusGraphs(FrameMethod):
+    """The same as one CUDA graph per frame: uploads of frame and boxes, and the launch.
+
+    A graph holds what it was captured with, so that there is one for each number of boxes and each buffer from which
+    a frame comes; all are made in advance.
+    """
+
+    name = "octopus-graph"
+
+    def __init__(self, video: Video) -> None:
+        super().__init__(video)
+        if not video.on_gpu:
+            raise Unavailable(NEEDS_GPU)
+        self._plan = video.plan()
+        self._boxes = memory.pinned((video.most, 4), np.float32)
+        self._device_boxes = memory.DeviceArray((video.most, 4), np.float32)
+        self._queue, self._used = stream_of(None), current().create_event()
+        self._graphs: dict[tuple[int, int], Any] = {}
+        self._capture_all(current().create_stream())
+
+    def _capture_all(self, stream: Any) -> None:
+        self._boxes[...] = (0, 0, 1, 1)
+        self._device_boxes.copy_from_host(self._boxes)
+        self._queue.sync()
+        before = self.video.number
+        for number in range(self.video.frames):
+            self.video.turn(number)
+            if self._key not in self._graphs:
+                self._work(self._queue)  # loads what a capture could not
+                self._graphs[self._key] = Graph(stream, lambda: self._work(stream))
+        self.video.turn(before)
+        self._queue.sync()
+
+    @property
+    def _key(self) -> tuple[int, int]:
+        return self.video.number % len(self.video.ring), self.job.count
+
+    def _work(self, stream: Any) -> None:
+        """Queue a frame's work; its boxes come from page-locked memory."""
+        job = self.job
+        boxes = self._device_boxes.head(job.count)
+        self.video.upload(stream=stream)
+        memory.copy(boxes.pointer, self._boxes.ctypes.data, boxes.nbytes, stream)
+        self._plan.run(job.device_frame, boxes, out=job.out, stream=stream)
+
+    def run(self) -> None:
+        """Boxes checked and written where the graph reads them, one launch of the graph."""
+        job = self.job
+        height, width, _ = job.frame.shape
+        checked = check_host_boxes(job.boxes, width, height)
+        self._used.sync()
+        self._boxes[: job.count] = checked
+        self._graphs[self._key].launch(self._queue)
+        self._queue.record(self._used)
+
+
+class SeparateFrames(FrameMethod):
+    """The fused kernel once per box; the boxes of a frame are checked and uploaded together."""
+
+    name = "n-launches"
+
+    def __init__(self, video: Video) -> None:
+        super().__init__(video)
+        self._plan = video.plan()
+        self._kernel: PreparedBoxes | None = None
+        self._queue, self._on_device = None, None
+        if video.on_gpu:
+            self._queue, self._on_device = stream_of(None), memory.DeviceArray((video.most, 4), np.float32)
+
+    def run(self) -> None:
+        job, there = self.job, self._on_device
+        height, width, _ = job.frame.shape
+        boxes = check_host_boxes(job.boxes, width, height)
+        if there is not None:
+            self.video.upload()
+            memory.copy(there.pointer, boxes.ctypes.data, boxes.nbytes, self._queue)
+        frame = view(job.frame if there is None else self.video.device_frame, "frame")
+        call = Call(frame, view(boxes if there is None else there, "boxes"), view(job.out, "out"))
+        self._kernel = self._kernel or PreparedBoxes(self._plan, call)
+        self._kernel.call = call
+        for index in range(job.count):
+            self._kernel(index, 1, self._queue)
+
+
+class PublishedFrames(FrameMethod):
+    """The published passes, launched once per box each."""
+
+    name = "n-launches-published"
+    why_different = WHY_DIFFERENT
+
+    def __init__(self, video: Video) -> None:
+        super().__init__(video)
+        self._passes = NLaunches(max(video.jobs, key=lambda job: job.count))
+
+    def run(self) -> None:
+        self.video.upload()
+        self._passes.take(self.job)
+        self._passes.run()
+
+
+class OpenCvFrames(FrameMethod):
+    """A form of OpenCV's usual lines: the frame is where it is, and so are its crops."""
+
+    def __init__(self, form: type[OpenCv], video: Video) -> None:
+        super().__init__(video)
+        job, self._video = video.job, video
+        if video.on_gpu:
+            boxes = [one.boxes for one in video.jobs]
+            self._video = Video(video.ring, boxes, job.size, job.mean, job.std, "cpu")
+        self.name, self._crops = form.name, form(self._video.jobs[0])
+
+    @property
+    def job(self) -> CropJob:
+        return self._video.jobs[self.video.number]
+
+    def run(self) -> None:
+        self._crops.job = self.job
+        self._crops.run()
+
+
+# OpenCV's usual lines, and the form that is fastest for boxes as small as these, on one thread and on all.
+FRAME_METHODS: dict[str, Callable[[Video], FrameMethod]] = {
+    **{kind.name: kind for kind in (OctopusFrames, OctopusGraphs, SeparateFrames, PublishedFrames)},
+    **{form.name: partial(OpenCvFrames, form) for form in (OpenCv, OpenCvTable, OpenCvTableThreads)},
+}

@@ -68,7 +68,7 @@ class BlockSearch(OctopusImages):
         slot, queue = self._staging.take(self.table_bytes + behind.itemsize), stream_of(None)
         slot.array[: table.nbytes] = table.view(np.uint8)
         slot.array[table.nbytes : self.table_bytes] = behind.view(np.uint8)
-        self._launched = self.prepare(made, tiles, slot.twin(queue))
+        self._launched = self.launches(made, tiles, slot.twin(queue))
         memory.copy(slot.twin(queue), slot.address, self.table_bytes, queue)
         self.kernels()
         slot.sent(queue)
@@ -84,7 +84,7 @@ class BlockSearch(OctopusImages):
         for prepared, table in zip(launches, tables, strict=True):
             launch(prepared, (out, table, table), stream)
 
-    def prepare(self, made: Launch, tiles: Cells, table: int) -> tuple[list[PreparedLaunch], list[int]]:
+    def launches(self, made: Launch, tiles: Cells, table: int) -> tuple[list[PreparedLaunch], list[int]]:
         """What reads the table at an address of device memory: launches, and the part of the table that each reads."""
         return [self._kernel.prepared(made, len(tiles))], [table]
 
@@ -118,7 +118,7 @@ class PaddedGrid(BlockSearch):
 
     name, owner, apart = "padded-grid", "padded_grid", True
 
-    def prepare(self, made: Launch, tiles: Cells, table: int) -> tuple[list[PreparedLaunch], list[int]]:
+    def launches(self, made: Launch, tiles: Cells, table: int) -> tuple[list[PreparedLaunch], list[int]]:
         return [self._kernel.prepared(made, len(tiles), grid=(int(tiles.max()), len(tiles)))], [table]
 
 
@@ -131,7 +131,7 @@ class LaunchPerImage(BlockSearch):
         self._known: dict[tuple[Launch, int], PreparedLaunch] = {}
         super().__init__(job)
 
-    def prepare(self, made: Launch, tiles: Cells, table: int) -> tuple[list[PreparedLaunch], list[int]]:
+    def launches(self, made: Launch, tiles: Cells, table: int) -> tuple[list[PreparedLaunch], list[int]]:
         for key in {(made, blocks) for blocks in tiles.tolist()} - self._known.keys():
             self._known[key] = self._kernel.prepared(made, 1, grid=(key[1], 1))
         launches = [self._known[made, blocks] for blocks in tiles.tolist()]

@@ -54,7 +54,10 @@ METHODS: dict[str, dict[tuple[str, str], tuple[type[ImageMethod], ...]]] = {
         ),
     },
 }  # fmt: skip
-BOUNDED = {"cuda": {KERNEL: tuple(BOUNDS)}, "cpu": {WHOLE: ("write-bound", "copy-bound")}}
+BOUNDED: dict[str, dict[str, tuple[str, ...]]] = {
+    "cuda": {KERNEL: tuple(BOUNDS)},
+    "cpu": {WHOLE: ("write-bound", "copy-bound")},
+}
 
 
 def kinds(device: str) -> dict[str, type[ImageMethod]]:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from octopus.errors import InputError
 from octopus_study.measure._files import atomic_text
 from octopus_study.measure.dependence import LAYERS, WINDOWS
+from octopus_study.names import Facts, facts
 from octopus_study.report.selector import either, values_of
 from octopus_study.report.series import Series
 from octopus_study.report.text import interval_text, quantity_text, telling_apart
@@ -76,6 +77,11 @@ class Key(NamedTuple):
             derived = _JOINED.get(derived, f"{derived}_over_{{}}").format(self.other)
         parts = (*self[:3], count, self.input, self.method, self.quantity, self.layer, derived)
         return ".".join(part for part in parts if part)
+
+    @property
+    def facts(self) -> Facts:
+        """What its names say: distribution, operation, dtype and the like."""
+        return facts(self.study, self.workload, self.method, self.quantity)
 
     def but(self, **columns: Any) -> Key:
         """Return the key with other values in some columns."""

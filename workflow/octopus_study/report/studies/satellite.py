@@ -113,7 +113,7 @@ def of_published_scene(run: Run) -> Iterator[Number]:
     numbers of the published scene itself (``greenland``)."""
     found: dict[str, Number] = {}
     for frame, tiles in _scenes(run):
-        size = _PIXEL_BYTES.get(tiles.workload.rpartition("-")[2], 0) * SIDE**2
+        size = _PIXEL_BYTES.get(tiles.key.facts.dtype, 0) * SIDE**2
         if frame.value(tiles.key.but(quantity="scene_bytes")) == size:
             for name in _TILING if tiles.workload.endswith("-rgb8") else ("tiles",):
                 if number := frame.get(tiles.key.but(quantity=name)):
@@ -141,7 +141,7 @@ def absent(run: Run) -> Iterator[Number]:
 
 
 def _scene_name(view: View, key: Key) -> str:
-    scene, _, variant = key.workload.partition("-")
+    scene, variant = key.facts.distribution, key.facts.dtype
     sample = " (synthetic)" if stand_in(view.frame[key].dataset) else ""
     return f"{SCENES[scene]}{sample}, {VARIANTS[variant]}"
 

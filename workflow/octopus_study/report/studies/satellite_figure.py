@@ -78,7 +78,7 @@ def picture(frame: Frame) -> Picture | None:
     found = []
     for view in views(frame, STUDY):
         for key in scenes(view):
-            scene, _, variant = key.workload.partition("-")
+            scene, variant = key.facts.distribution, key.facts.dtype
             series = view.series(f"picture.{scene}") if variant == "uint16" else None
             if series:
                 found.append(((frame[key].synthetic, scene != "full"), view, frame[key], series))
@@ -96,7 +96,7 @@ def draw(frame: Frame) -> Figure:
     if shown is None:
         return style.empty(NO_PICTURE)
     width, height = shown.boxes[:, 2:].max(axis=0)
-    scene = SCENES[shown.tiles.workload.partition("-")[0]]
+    scene = SCENES[shown.tiles.key.facts.distribution]
     note = (
         f"{scene}, {width:.0f} \u00d7 {height:.0f} px. {GENERATED if shown.tiles.synthetic else ATTRIBUTION}."
     )

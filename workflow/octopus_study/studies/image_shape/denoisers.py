@@ -46,13 +46,7 @@ OVERLAP = 64  # `refield` of deepinv's own call: sides of the quadrants are mult
 
 
 def load(device: str = "cpu") -> tuple[Any, Any]:
-    """Import PyTorch and deepinv's models.
-
-    Raises
-    ------
-    Unavailable
-        One of them is missing, or PyTorch finds no GPU where `device` is ``cuda``.
-    """
+    """Import PyTorch and deepinv's models; `Unavailable` where one is missing, or there is no GPU for ``cuda``."""
     torch = need_torch(device, "models")
     need("deepinv", "deepinv", INSTALL)  # as a whole: importing a part of it imports all
     return torch, need("deepinv.models", "deepinv", INSTALL)
@@ -74,12 +68,7 @@ def changed(target: Any, **values: Any) -> Iterator[None]:
 class Denoiser:
     """One of `MODELS` in eval mode, without gradients, with weights drawn from a seed.
 
-    On the device ``meta`` shapes are followed through the model and nothing is computed.
-
-    Raises
-    ------
-    Unavailable
-        See :func:`load`.
+    On the device ``meta`` shapes are followed through the model and nothing is computed. It raises what `load` does.
     """
 
     def __init__(self, name: str, device: str, seed: int = 42) -> None:

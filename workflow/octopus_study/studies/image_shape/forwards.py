@@ -115,13 +115,7 @@ def import_once() -> None:
 
 
 def measure(order: Order, folder: Path) -> list[Row]:
-    """All rows of an order; a width that fails gets one `unavailable` row per quantity.
-
-    Raises
-    ------
-    Unavailable
-        PyTorch or deepinv is missing, or there is no GPU.
-    """
+    """All rows of an order; a width that fails gets one `unavailable` row per quantity. It raises what `load` does."""
     denoiser = Denoiser(order.model, "cuda", order.seed)
     image = np.load(folder / "image.npy")
     rows: list[Row] = []

@@ -23,10 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class Cover:
-    """All patches of one side, so many at a time; they lie on the device and what becomes of them is not put together.
-
-    `run` takes (B, 3, side, side) to the same shape.
-    """
+    """All patches of one side, so many at a time, on the device; what becomes of them is not put together."""
 
     def __init__(self, run: Callable[[Any], Any], batches: Sequence[Any]) -> None:
         self._run, self._batches = run, batches

@@ -2,10 +2,8 @@
 
 The published explanation of DRUNet's jumps in memory is cuDNN's choice of algorithm. The other one is that deepinv runs
 an image in four quadrants where a side is no multiple of 8. Beside each width's memory stands how often the image was
-split, and at one width of each kind the methods of `denoisers` change one thing at a time.
-
-Memory is measured in a fresh process per model and step, or per method. Where there is no GPU, the splits are still
-counted: shapes can be followed through the models without computing anything.
+split, and at one width of each kind the methods of `denoisers` change one thing at a time. Memory is measured in a
+fresh process per model and step, or per method. Without a GPU the splits are counted, by following shapes alone.
 """
 
 from __future__ import annotations

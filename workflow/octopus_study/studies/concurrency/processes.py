@@ -140,11 +140,11 @@ class Process(Worker):
         return self.ask(command, seconds=seconds, **options)
 
 
+@dataclass(frozen=True)
 class Processes:
     """An arm of several processes, each with some of the pipelines; it is run like those of one."""
 
-    def __init__(self, workers: Sequence[Process]) -> None:
-        self.workers = workers
+    workers: Sequence[Process]
 
     def run(self) -> dict[str, float]:
         """Let all run at once; returns when each pipeline was ready, in milliseconds from the first command on."""

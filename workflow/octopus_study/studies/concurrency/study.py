@@ -179,10 +179,7 @@ def _paired(
 class BlockClock(HostClock):
     """Wall time, with no run before it: an arm's threads, streams and processes are warm from the block before.
 
-    Attributes
-    ----------
-    block : int
-        The number of the block that is being measured, negative before the first.
+    `block` is the number of the block that is being measured, negative before the first.
     """
 
     def __init__(

@@ -7,10 +7,28 @@ a random pixel; where the frame ends it goes on mirrored.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 Sides = tuple[int, int]
+
+
+class Batch(NamedTuple):
+    """Images: how many on a GPU, and their least and largest height and width."""
+
+    images: int
+    least: Sides
+    largest: Sides
+
+    def count(self, device: str, cpu_part: int) -> int:
+        """How many a device gets: a CPU one of `cpu_part`, and one at least."""
+        return self.images if device == "cuda" else max(1, self.images // cpu_part)
+
+    def cut(self, frame: NDArray[np.uint8], count: int, seed: int) -> list[NDArray[np.uint8]]:
+        """So many of them, (height, width, C); sizes and places follow from the seed."""
+        return cut(frame, log_uniform(self.least, self.largest, count, seed), seed)
 
 
 def log_uniform(least: Sides, largest: Sides, count: int, seed: int) -> NDArray[np.int64]:

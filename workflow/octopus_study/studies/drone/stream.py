@@ -24,6 +24,7 @@ from octopus_study.studies.context import Context
 from octopus_study.studies.drone.video import NEEDS_GPU, Footage
 
 BUFFERS = 2
+Frames, Boxes = NDArray[np.uint8], Sequence[NDArray[np.int32]]  # as `Video` has them
 SERIAL, OVERLAPPED, UPLOADS, KERNELS = NAMES = (
     "stream-serial", "stream-overlapped", "upload-only", "kernels-only",
 )  # fmt: skip
@@ -52,24 +53,11 @@ class Streamed(_Loop):
     """A clip through `FrameStream`; its page-locked buffers hold the first frames of the ring from the start, as if a
     camera wrote into them by itself.
 
-    Parameters
-    ----------
-    ring, boxes
-        As in `Video`; frame k is that of slot k modulo 2.
-    options : dict
-        `size`, `mean` and `std` of the crops.
-    device : {"cpu", "cuda"}
-    overlap : bool
-        Whether uploads go beside the crops.
+    Frame k is that of slot k modulo 2; `options` are those of the crops, with `overlap` uploads go beside them.
     """
 
     def __init__(
-        self,
-        ring: NDArray[np.uint8],
-        boxes: Sequence[NDArray[np.int32]],
-        options: dict[str, Any],
-        device: str,
-        overlap: bool,
+        self, ring: Frames, boxes: Boxes, options: dict[str, Any], device: str, overlap: bool
     ) -> None:
         self._boxes, self._none = list(boxes), np.empty((0, 4), np.int32)
         most = max(map(len, boxes))
@@ -94,13 +82,7 @@ class Streamed(_Loop):
 class KernelsAlone(_Loop):
     """The crops of frames and boxes that lie where the work is done; parameters as `Streamed` has them."""
 
-    def __init__(
-        self,
-        ring: NDArray[np.uint8],
-        boxes: Sequence[NDArray[np.int32]],
-        options: dict[str, Any],
-        device: str,
-    ) -> None:
+    def __init__(self, ring: Frames, boxes: Boxes, options: dict[str, Any], device: str) -> None:
         place = np.asarray if device == "cpu" else memory.upload
         self._frames = [place(frame) for frame in ring[:BUFFERS]]
         self._boxes = [place(part.astype(np.float32)) for part in boxes]

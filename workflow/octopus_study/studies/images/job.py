@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import cv2
 import numpy as np
@@ -29,7 +29,7 @@ from octopus_study.peers.availability import Unavailable
 from octopus_study.peers.method import JobMethod
 from octopus_study.status import different
 from octopus_study.studies.context import Context
-from octopus_study.studies.pictures import cut, log_uniform
+from octopus_study.studies.pictures import Batch
 
 ROWS, BATCH = "rows", "batch"  # tasks: patch rows as Qwen2-VL takes them, or a batch as SigLIP does
 SIDE = 224  # of the images of a batch
@@ -49,35 +49,19 @@ ON_THE_HOST = "works on the host; a CPU's own rows have it"
 TOLERANCE = {ONCE: 0.56, BETWEEN: 1e-3, BILINEAR: 0.56}
 
 
-class Batch(NamedTuple):
-    """How many images on a GPU, their least and largest height and width, and the task."""
-
-    images: int
-    low: tuple[int, int]
-    high: tuple[int, int]
-    task: str = ROWS
-
-
 BATCHES = {
     "large": Batch(32, (512, 512), (2048, 2048)),
     "small": Batch(256, (64, 64), (512, 512)),
-    "thumbnails": Batch(256, (256, 256), (1024, 1024), BATCH),
+    "thumbnails": Batch(256, (256, 256), (1024, 1024)),
     "equal": Batch(32, (1024, 1024), (1024, 1024)),
     "one": Batch(1, (1080, 1920), (1080, 1920)),
 }
 
 
-def count_of(context: Context, workload: str) -> int:
-    """How many images a batch has on this device."""
-    count = BATCHES[workload].images
-    return count if context.device == "cuda" else max(1, count // context.config.images.cpu_part)
-
-
-def job_of(context: Context, workload: str) -> ImageJob:
-    """The job of a batch on this device."""
-    batch = BATCHES[workload]
-    sizes = log_uniform(batch.low, batch.high, count_of(context, workload), context.seed)
-    return ImageJob(cut(context.workload.frame, sizes, context.seed), batch.task, context.device)
+def job_of(context: Context, workload: str, count: int) -> ImageJob:
+    """The job of so many images of a batch; thumbnails become one, the others rows."""
+    images = BATCHES[workload].cut(context.workload.frame, count, context.seed)
+    return ImageJob(images, BATCH if workload == "thumbnails" else ROWS, context.device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,34 +188,9 @@ def _unrounded(image: NDArray[np.uint8], height: int, width: int) -> NDArray[np.
 
 
 def _rounded(image: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
-    """As Pillow does it on bytes, horizontally first, which Pillow 13 does for some shapes alone.
-
-    By its definition and not by what is installed: Pillow-SIMD in its place has weights of fewer bits.
-    """
-    return _pass(_pass(image, width).swapaxes(0, 1), height).swapaxes(0, 1)
-
-
-def _pass(pixels: NDArray[np.uint8], count: int) -> NDArray[np.uint8]:
-    """Columns made `count`, (rows, columns, channels): weights of 22 bits, and each sum clamped to a byte."""
-    length = pixels.shape[1]
-    scale = length / count
-    centres, stretch = (np.arange(count) + 0.5) * scale, max(scale, 1.0)
-    first = np.maximum((centres - 2 * stretch + 0.5).astype(int), 0)
-    last = np.minimum((centres + 2 * stretch + 0.5).astype(int), length)
-    taps = first[:, None] + np.arange((last - first).max())
-    weights = np.where(taps < last[:, None], _cubic((taps - centres[:, None] + 0.5) / stretch), 0.0)
-    weights /= weights.sum(axis=1, keepdims=True)
-    fixed = (weights * (1 << 22) + np.copysign(0.5, weights)).astype(np.int64)
-    total = np.full((len(pixels), count, pixels.shape[2]), 1 << 21, np.int64)
-    for tap, weight in zip(np.minimum(taps, length - 1).T, fixed.T, strict=True):
-        total += pixels[:, tap] * weight[:, None]
-    return (total >> 22).clip(0, 255).astype(np.uint8)
-
-
-def _cubic(at: NDArray[np.float64]) -> NDArray[np.float64]:
-    x = np.abs(at)
-    near, far = (1.5 * x - 2.5) * x * x + 1, ((-0.5 * x + 2.5) * x - 4) * x + 2
-    return np.where(x < 1, near, np.where(x < 2, far, 0.0))
+    """By Pillow on bytes, horizontally first, which Pillow 13 does for some shapes alone."""
+    wide = Image.fromarray(image).resize((width, len(image)), Image.Resampling.BICUBIC)
+    return np.asarray(wide.resize((width, height), Image.Resampling.BICUBIC))
 
 
 def _bilinear(image: NDArray[np.uint8], height: int, width: int) -> NDArray[np.float32]:

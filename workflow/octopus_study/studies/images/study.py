@@ -25,7 +25,7 @@ from octopus_study.status import NO_ANSWER
 from octopus_study.studies.comparison import Comparison, Part, compare, counted
 from octopus_study.studies.context import Context, empty_caches
 from octopus_study.studies.images import libraries, own
-from octopus_study.studies.images.job import ImageJob, ImageMethod, count_of, job_of
+from octopus_study.studies.images.job import BATCHES, ImageJob, ImageMethod, job_of
 from octopus_study.studies.images.owners import OWNERS, BlockSearch
 from octopus_study.studies.trace import count_launches
 
@@ -68,7 +68,8 @@ def kinds(device: str) -> dict[str, type[ImageMethod]]:
 def plan(context: Context) -> Iterator[Part]:
     """Every batch in its layers."""
     for name in context.config.images.workloads:
-        case = Case(context.study, context.workload.dataset, name, count_of(context, name))
+        count = BATCHES[name].count(context.device, context.config.images.cpu_part)
+        case = Case(context.study, context.workload.dataset, name, count)
         yield Part(_measure, tuple(_comparisons(case, context.device)))
 
 
@@ -85,7 +86,7 @@ def _measure(context: Context, part: Part) -> Iterator[Row]:
 
 def _rows(context: Context, part: Part) -> Iterator[Row]:
     job, chosen = (
-        job_of(context, part.case.workload),
+        job_of(context, part.case.workload, part.case.n),
         [one for one in part.comparisons if context.measures(one.key)],
     )
     makers = {

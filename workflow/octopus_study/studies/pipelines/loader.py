@@ -20,12 +20,12 @@ from octopus_study.measure import Case, Row, available_cores
 from octopus_study.peers.availability import need, need_torch
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
-from octopus_study.studies.pictures import cut, log_uniform
+from octopus_study.studies.pictures import Batch
 from octopus_study.studies.pipelines.method import Step, compared, steps_of, thinned
 
 LOADED = "loaded"
 BATCH, SIDE = 32, 224
-LEAST, LARGEST = (256, 256), (1024, 1024)
+IMAGES = Batch(BATCH, (256, 256), (1024, 1024))
 LEVEL = 1 / 255 / 0.5
 OPTIONS = {"filter": "bicubic", "scale": 255, "mean": 0.5, "std": 0.5, "source": "HWC"}
 # torchvision rounds after each pass on a CPU alone; Pillow's passes are the same on any device, hardly a level off.
@@ -148,8 +148,7 @@ def _measure(context: Context, part: Part, workers: int) -> Iterator[Row]:
 
 def written(context: Context, place: Path, count: int) -> list[Path]:
     """JPEG images of sizes of their own in a folder."""
-    sizes = log_uniform(LEAST, LARGEST, count, context.seed)
     paths = [place / f"{index:05}.jpg" for index in range(count)]
-    for path, image in zip(paths, cut(context.workload.frame, sizes, context.seed), strict=True):
+    for path, image in zip(paths, IMAGES.cut(context.workload.frame, count, context.seed), strict=True):
         cv2.imwrite(str(path), image[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, 92])
     return paths

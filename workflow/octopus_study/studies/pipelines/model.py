@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from octopus_study.peers.availability import Unavailable, need, need_torch
 from octopus_study.status import SAME, different
 from octopus_study.studies.comparison import Comparison, Part, counted
 from octopus_study.studies.context import Context, empty_caches
-from octopus_study.studies.pictures import cut, log_uniform
+from octopus_study.studies.pictures import Batch
 from octopus_study.studies.pipelines.method import Step, compared, steps_of
 
 INSTALL = "pip install -e './workflow[models]'"
@@ -33,14 +33,6 @@ TOWERS = ("octopus", "transformers")
 CHROMA = "nvJPEG repeats chroma where Pillow interpolates it"
 
 
-class Batch(NamedTuple):
-    """Images of a model: how many on a GPU, and their least and largest height and width."""
-
-    images: int
-    least: tuple[int, int]
-    largest: tuple[int, int]
-
-
 BATCHES = {
     "one": Batch(1, (1080, 1920), (1080, 1920)),
     "ragged": Batch(32, (512, 512), (2048, 2048)),
@@ -48,19 +40,6 @@ BATCHES = {
     "documents": Batch(8, (2200, 1700), (2200, 1700)),
     "photos": Batch(8, (3024, 4032), (3024, 4032)),
 }
-
-
-def count_of(context: Context, name: str) -> int:
-    """How many images a batch has on this device."""
-    images = BATCHES[name].images
-    return images if context.device == "cuda" else max(1, images // context.config.pipelines.cpu_part)
-
-
-def images_of(context: Context, name: str) -> list[NDArray[np.uint8]]:
-    """The images of a batch on this device, (height, width, 3)."""
-    batch = BATCHES[name]
-    sizes = log_uniform(batch.least, batch.largest, count_of(context, name), context.seed)
-    return cut(context.workload.frame, sizes, context.seed)
 
 
 def input_of(form: str, images: Sequence[NDArray[np.uint8]], torch: Any) -> list[Any]:
@@ -104,7 +83,7 @@ def parts(context: Context) -> Iterator[Part]:
     """One part per batch and input. The model's step is that of Pillow images, which most people pass."""
     device, settings = context.device, context.config.pipelines
     for name in settings.batches:
-        count = count_of(context, name)
+        count = BATCHES[name].count(device, settings.cpu_part)
         for form in inputs_of(device, name, settings.inputs):
             case = Case(context.study, context.workload.dataset, f"model-{name}", count, form)
             prepare = Comparison(case, PREPARE, "host", methods_of(name, form, count))
@@ -304,7 +283,8 @@ def _measure(context: Context, part: Part, name: str) -> Iterator[Row]:
 
 def _rows(context: Context, part: Part, name: str) -> Iterator[Row]:
     prepare, *others = part.comparisons
-    images = input_of(part.case.input, images_of(context, name), need_torch(context.device, "peers"))
+    cut = BATCHES[name].cut(context.workload.frame, part.case.n, context.seed)
+    images = input_of(part.case.input, cut, need_torch(context.device, "peers"))
     makers = {method: partial(KINDS[method], images, context.device) for method in prepare.methods}
     steps, missing = steps_of(part, context, makers)
     right = cache(lambda kind: _answer_of(kind(images, context.device)))

@@ -14,7 +14,6 @@ from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.scene import Scene, load_scene
 from octopus_study.errors import DataError
 from octopus_study.measure import read_rows
-from octopus_study.studies.satellite import rules
 from octopus_study.studies.satellite import study as satellite
 from octopus_study.studies.satellite.methods import METHODS, TileJob, methods
 
@@ -46,7 +45,7 @@ def test_kept_tiles_are_those_of_numpy(rows, scene_receipt):
     tiles = satellite_tiles(pixels.shape[1], pixels.shape[0])
     means = np.array([pixels[y1:y2, x1:x2].mean() / 10_000 for x1, y1, x2, y2 in tiles.tolist()])
     window = rows[rows.workload == "window-uint16"]
-    for name, side in zip(rules.SIDES, tiles.T, strict=True):
+    for name, side in zip(satellite.SIDES, tiles.T, strict=True):
         assert np.array_equal(series(window, "tiles", name), side)
     assert np.array_equal(series(window, "fixed", "tile_kept"), means > 0.35)
     assert np.array_equal(series(window, "otsu", "tile_kept"), means > otsu_threshold(means))

@@ -22,7 +22,7 @@ class Batch(NamedTuple):
     least: Sides
     largest: Sides
 
-    def count(self, device: str, cpu_part: int) -> int:
+    def number_on(self, device: str, cpu_part: int) -> int:
         """How many a device gets: a CPU one of `cpu_part`, and one at least."""
         return self.images if device == "cuda" else max(1, self.images // cpu_part)
 

@@ -24,7 +24,8 @@ from octopus_study.studies.context import Context
 from octopus_study.studies.drone.video import NEEDS_GPU, Footage
 
 BUFFERS = 2
-Frames, Boxes = NDArray[np.uint8], Sequence[NDArray[np.int32]]  # as `Video` has them
+Frames = NDArray[np.uint8]  # and boxes: as `Video` has them
+Boxes = Sequence[NDArray[np.int32]]
 SERIAL, OVERLAPPED, UPLOADS, KERNELS = NAMES = (
     "stream-serial", "stream-overlapped", "upload-only", "kernels-only",
 )  # fmt: skip

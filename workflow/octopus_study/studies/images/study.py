@@ -68,7 +68,7 @@ def kinds(device: str) -> dict[str, type[ImageMethod]]:
 def plan(context: Context) -> Iterator[Part]:
     """Every batch in its layers."""
     for name in context.config.images.workloads:
-        count = BATCHES[name].count(context.device, context.config.images.cpu_part)
+        count = BATCHES[name].number_on(context.device, context.config.images.cpu_part)
         case = Case(context.study, context.workload.dataset, name, count)
         yield Part(_measure, tuple(_comparisons(case, context.device)))
 

@@ -83,7 +83,7 @@ def parts(context: Context) -> Iterator[Part]:
     """One part per batch and input. The model's step is that of Pillow images, which most people pass."""
     device, settings = context.device, context.config.pipelines
     for name in settings.batches:
-        count = BATCHES[name].count(device, settings.cpu_part)
+        count = BATCHES[name].number_on(device, settings.cpu_part)
         for form in inputs_of(device, name, settings.inputs):
             case = Case(context.study, context.workload.dataset, f"model-{name}", count, form)
             prepare = Comparison(case, PREPARE, "host", methods_of(name, form, count))

@@ -1,19 +1,17 @@
-"""A bench in simulated time: a device that follows a load, and a sensor that is sampled while the time passes."""
+"""A bench in simulated time: the files or calls of a real source follow a device, while the time passes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
-from octopus_study.power.quantities import Channel, MilliJoule, MilliVolt, MilliWatt, Watt
 from octopus_study.power.selftest import SelfTest, power_on_test
 from octopus_study.power.source import Sample, SensorError
 from octopus_study.power.trace import Failure, Trace
 
 STEP_NS = 20_000_000
-BOARD = Channel("bench", 0)
 
 
 class Bench:
@@ -67,39 +65,6 @@ class Bench:
         return power_on_test(self.source, self.collect, self.load, clock=self)
 
 
-@dataclass
-class PlainSource:
-    """A source whose numbers the bench sets; healthy until a test changes it."""
-
-    power_mw: int = 0
-    counter_mj: int | None = None
-    voltage_mv: int = 4990
-    limit_w: int = 40
-    voltages_mv: dict[str, int] = field(default_factory=dict)
-    parts_mw: dict[str, int] = field(default_factory=dict)
-    name: str = "plain"
-    scope: str = "gpu_board"
-    averaged_seconds: float = 0.0
-    accuracy: float = 0.01
-
-    def read(self) -> Sample:
-        power = Watt.from_power(MilliWatt(self.power_mw, BOARD))
-        counter = None if self.counter_mj is None else MilliJoule(self.counter_mj, BOARD)
-        return Sample(0, 0, power, counter)
-
-    def limit(self) -> Watt:
-        return Watt.from_power(MilliWatt(self.limit_w * 1000, BOARD))
-
-    def voltages(self) -> dict[str, MilliVolt]:
-        return {name: MilliVolt(value, BOARD) for name, value in self.voltages_mv.items()}
-
-    def parts(self) -> dict[str, Watt]:
-        return {label: Watt.from_power(MilliWatt(value, BOARD)) for label, value in self.parts_mw.items()}
-
-    def facts(self) -> dict[str, Any]:
-        return {"name": self.name}
-
-
 def ripple(seconds: float, size: float) -> float:
     """Return a small signal that never repeats within a test, so that no run differs from another."""
     return size * (math.sin(17.3 * seconds) + math.sin(41.9 * seconds + 1.0)) / 2
@@ -122,18 +87,3 @@ class Device:
         watts = self.level + ripple(seconds, self.noise)
         self.joules += watts * passed
         return watts
-
-
-def plain_bench(device: Device | None = None, **settings: Any) -> Bench:
-    """Return a bench with a healthy board of 10 W idle and 30 W under load; its numbers may be set otherwise."""
-    device, source = device or Device(), PlainSource(**settings)
-
-    def apply(seconds: float, working: bool) -> None:
-        source.power_mw = round(1e3 * device.watts(seconds, working))
-        if source.counter_mj is not None:
-            source.counter_mj = round(1e3 * device.joules)
-
-    bench = Bench(apply)
-    bench.source = source
-    apply(0.0, False)
-    return bench

@@ -7,7 +7,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from bench import plain_bench
+from synthetic_power import Machine
 
 from octopus_study.power.energy import idle_power, window_energy
 from octopus_study.power.quantities import Channel, MilliJoule, MilliWatt, Watt
@@ -45,9 +45,7 @@ def steady(
 
 def proof_of(scope: str) -> PassedTest:
     """Return the proof of a healthy sensor of a scope, made the only way there is: by a power-on test."""
-    bench = plain_bench(counter_mj=0)
-    bench.source.scope = scope
-    return bench.test().proof()
+    return Machine(scope=scope).test().proof()
 
 
 @pytest.fixture(scope="module")

@@ -11,15 +11,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from bench import PlainSource
 from fake_sensors import JetsonTree
 
 from octopus_study.power import sampler as sampler_module
-from octopus_study.power import sampler_process
 from octopus_study.power.choose import SourceSpec
-from octopus_study.power.sampler import Sampler
-from octopus_study.power.sampler_process import Beat, measure_period
+from octopus_study.power.quantities import Channel, MilliJoule, MilliWatt, Watt
+from octopus_study.power.sampler import Beat, Sampler, measure_period
 from octopus_study.power.source import Sample, SensorError
+
+BOARD = Channel("board", 0)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_readings_carry_the_time_at_which_they_were_made(running: Sampler, tree:
     before = time.monotonic_ns()
     trace = wait_for(running, lambda trace: len(trace.samples) >= 5)
     times = [sample.at_ns for sample in trace.samples]
-    assert trace.scope == running.scope == "module_vdd_in"
+    assert trace.scope == "module_vdd_in"
     assert times == sorted(set(times))
     assert before - 50_000_000 < times[0]
     assert times[-1] < time.monotonic_ns()
@@ -94,7 +94,7 @@ def test_pausing_leaves_a_gap_and_no_readings(running: Sampler) -> None:
 def test_facts_are_json(running: Sampler) -> None:
     facts = running.facts()
     assert json.loads(json.dumps(facts)) == facts
-    assert (facts["interval_s"], facts["scope"], running.period_s) == (0.005, "module_vdd_in", None)
+    assert (facts["interval_s"], facts["scope"], facts["period_s"]) == (0.005, "module_vdd_in", None)
     assert 0 < facts["read_s"] < 1
 
 
@@ -139,15 +139,16 @@ def test_a_sampler_that_is_not_open_says_so(tree: JetsonTree) -> None:
 class Moved:
     """A clock that readings and sleeps move, and a source whose values change with it."""
 
+    scope = "gpu_board"
+
     def __init__(self, patch: pytest.MonkeyPatch, read_ns: int = 10_000) -> None:
         self.now_ns, self.read_ns = 10**9, read_ns
-        self.source = PlainSource(power_mw=5000)
+        self.source, self.power_mw, self.counter_mj = self, 5000, None
         self.changes = lambda seconds: None
         clock = SimpleNamespace(
             monotonic=lambda: self.now_ns * 1e-9, monotonic_ns=lambda: self.now_ns, sleep=self.sleep
         )
-        patch.setattr(sampler_process, "time", clock)
-        self.plain, self.source.read = self.source.read, self.read
+        patch.setattr(sampler_module, "time", clock)
 
     def sleep(self, seconds: float) -> None:
         self.now_ns += round(seconds * 1e9)
@@ -155,8 +156,8 @@ class Moved:
     def read(self) -> Sample:
         self.now_ns += self.read_ns
         self.changes((self.now_ns - 10**9) * 1e-9)
-        sample = self.plain()
-        return Sample(self.now_ns, self.read_ns, sample.power, sample.counter)
+        counter = None if self.counter_mj is None else MilliJoule(self.counter_mj, BOARD)
+        return Sample(self.now_ns, self.read_ns, Watt.from_power(MilliWatt(self.power_mw, BOARD)), counter)
 
 
 def test_the_period_is_the_time_between_new_values(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,8 +215,8 @@ def test_a_reading_that_fails_meanwhile_does_not_end_the_look(monkeypatch: pytes
 def test_the_interval_follows_period_and_reading(
     period: float | None, reading: float, interval: float, monkeypatch: pytest.MonkeyPatch, tree: JetsonTree
 ) -> None:
-    monkeypatch.setattr(sampler_process, "measure_period", lambda source: (period, reading))
-    beat = sampler_process.open_beat(SourceSpec("ina3221", str(tree.root)))
+    monkeypatch.setattr(sampler_module, "measure_period", lambda source: (period, reading))
+    beat = sampler_module.open_beat(SourceSpec("ina3221", str(tree.root)))
     assert beat.facts()["interval_s"] == pytest.approx(interval)
 
 

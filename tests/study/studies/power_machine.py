@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from octopus_study.power.choose import SourceSpec
-from octopus_study.power.quantities import Channel, MilliJoule, MilliWatt, Watt
-from octopus_study.power.selftest import SelfTest, power_on_test
+from octopus_study.power.quantities import Channel, MilliJoule, MilliVolt, MilliWatt, Watt
+from octopus_study.power.selftest import SelfTest, Timing, power_on_test
 from octopus_study.power.session import Attempt, PowerSession
 from octopus_study.power.source import Sample, SensorError
-from octopus_study.power.trace import Trace
+from octopus_study.power.trace import Failure, Trace
 
 BOARD = Channel("simulated", 0)
 STEP_NS, SECOND_NS = 20_000_000, 1_000_000_000
@@ -39,6 +39,8 @@ class Machine:
         When the sampler ends.
     silent_s : tuple of float
         From when to when it reads nothing.
+    voltages_mv, parts_mw : dict of str to int
+        What lies beside the power.
     """
 
     idle_watts: float = 100.0
@@ -49,6 +51,8 @@ class Machine:
     counter_factor: float = 1.0
     dies_at_s: float = 1e9
     silent_s: tuple[float, float] = (0.0, 0.0)
+    voltages_mv: dict[str, int] = field(default_factory=dict)
+    parts_mw: dict[str, int] = field(default_factory=dict)
     scope: str = "gpu_board"
     name: str = "simulated"
     averaged_seconds: float = 0.0
@@ -58,6 +62,7 @@ class Machine:
     joules: float = 0.0
     paused: bool = False
     samples: list[Sample] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
     _next_ns: int = START_NS
     _beats: int = 0
     _random: random.Random = field(default_factory=lambda: random.Random(1))
@@ -84,7 +89,10 @@ class Machine:
         while self._next_ns <= end:
             self._count(self._next_ns)
             if not self.paused and not self.silent_s[0] <= self.seconds < self.silent_s[1]:
-                self.samples.append(self.read())
+                try:
+                    self.samples.append(self.read())
+                except SensorError as error:
+                    self.failures.append(Failure(self.now_ns, str(error)))
             self._beats += 1
             self._next_ns = START_NS + self._beats * STEP_NS + self._random.randint(0, self.dither_ns)
         self._count(end)
@@ -111,11 +119,11 @@ class Machine:
     def limit(self) -> Watt:
         return Watt.from_power(MilliWatt(round(1e3 * self.limit_watts), BOARD))
 
-    def voltages(self) -> dict[str, Any]:
-        return {}
+    def voltages(self) -> dict[str, MilliVolt]:
+        return {name: MilliVolt(value, BOARD) for name, value in self.voltages_mv.items()}
 
-    def parts(self) -> dict[str, Any]:
-        return {}
+    def parts(self) -> dict[str, Watt]:
+        return {label: Watt.from_power(MilliWatt(value, BOARD)) for label, value in self.parts_mw.items()}
 
     def facts(self) -> dict[str, Any]:
         means = {"power": "of the moment", "integrated": "mean of a second"}
@@ -126,8 +134,9 @@ class Machine:
         """The sampler's part: what was read since the last call."""
         if self.seconds > self.dies_at_s:
             raise SensorError("the sampler ended with code -9")
-        found, self.samples = tuple(self.samples), []
-        return Trace(self.scope, found)
+        found = Trace(self.scope, tuple(self.samples), tuple(self.failures))
+        self.samples, self.failures = [], []
+        return found
 
     def pause(self) -> None:
         self.paused = True
@@ -135,13 +144,17 @@ class Machine:
     def resume(self) -> None:
         self.paused = False
 
+    def test(self, load_watts: float | None = None, timing: Timing | None = None) -> SelfTest:
+        """Run the power-on test; by default under half the watts between idle and the limit."""
+        watts = (self.idle_watts + self.limit_watts) / 2 if load_watts is None else load_watts
+        return power_on_test(self, self.collect, self.frame(40, watts), clock=self, timing=timing)
+
     @contextmanager
     def open_session(self, device: str) -> Iterator[PowerSession]:
         """A session of this machine, with a real power-on test in simulated time."""
         yield self.session()
 
     def session(self) -> PowerSession:
-        load = self.frame(40, self.idle_watts + 0.5 * (self.limit_watts - self.idle_watts))
-        test: SelfTest = power_on_test(self, self.collect, load, clock=self)
+        test = self.test()
         spec = SourceSpec("nvml")
         return PowerSession(spec, self, self, test, test.proof(), (Attempt(spec, "", test),))

@@ -7,18 +7,28 @@ over what it has when it is asked. A reading that fails is kept as a failure, ne
 
 from __future__ import annotations
 
+import statistics
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any, Self
 
 from octopus_study.measure.worker import Worker, WorkerError
 from octopus_study.power.choose import SourceSpec
-from octopus_study.power.source import SensorError
-from octopus_study.power.trace import Trace
+from octopus_study.power.quantities import MilliJoule, Watt
+from octopus_study.power.source import PowerSource, Sample, SensorError
+from octopus_study.power.trace import Failure, Trace
 
-_BEAT = "octopus_study.power.sampler_process:open_beat"
-_START_SECONDS = 60.0
-_ANSWER_SECONDS = 20.0
+_BEAT = "octopus_study.power.sampler:open_beat"
+_START_SECONDS, _ANSWER_SECONDS = 60.0, 20.0
+LEAST_INTERVAL_S, MOST_INTERVAL_S = 0.002, 0.02
+READINGS_PER_PERIOD = 5
+# A sensor that takes long to read (files over I2C, NVML's counter) is read less often, so that the sampler takes a
+# third of one core at most.
+LEAST_READS_PER_INTERVAL = 3
+_LOOK_SECONDS = 1.0
+_PERIODS = 5
 
 
 class Sampler:
@@ -62,16 +72,6 @@ class Sampler:
         """End the process."""
         self._worker.close()
 
-    @property
-    def scope(self) -> str:
-        """What the sampled power is the power of."""
-        return str(self._facts["scope"])
-
-    @property
-    def period_s(self) -> float | None:
-        """Seconds between two new values of the sensor, as seen at the start; None where it repeated one."""
-        return self._facts["period_s"]
-
     def collect(self) -> Trace:
         """Return what was read since the last call.
 
@@ -108,3 +108,102 @@ def _as_sensor_error() -> Iterator[None]:
         yield
     except WorkerError as error:
         raise SensorError(str(error)) from None
+
+
+# The side of its process.
+
+
+def measure_period(source: PowerSource, seconds: float = _LOOK_SECONDS) -> tuple[float | None, float]:
+    """Watch how often a sensor gives a new value.
+
+    Parameters
+    ----------
+    source : PowerSource
+    seconds : float
+        How long to watch at most; five changes are enough.
+
+    Returns
+    -------
+    period_s : float or None
+        Median time between two changes of the counter, or of the power where there is none: an idle board may repeat a
+        power, but its counter goes on. None where fewer than three were seen.
+    read_s : float
+        Median duration of a reading.
+
+    Raises
+    ------
+    SensorError
+        The first reading failed.
+    """
+    end = time.monotonic() + seconds
+    last, changed = source.read(), []
+    took = [last.took_ns]
+    while time.monotonic() < end and len(changed) <= _PERIODS:
+        time.sleep(LEAST_INTERVAL_S / 2)
+        try:
+            sample = source.read()
+        except SensorError:
+            continue  # one that fails now and then is judged by the power-on test
+        took.append(sample.took_ns)
+        if _watched(sample) != _watched(last):
+            changed.append(sample.at_ns)
+        last = sample
+    gaps = [later - earlier for earlier, later in pairwise(changed)]
+    return (statistics.median(gaps) * 1e-9 if len(gaps) > 1 else None), statistics.median(took) * 1e-9
+
+
+def _watched(sample: Sample) -> Watt | MilliJoule:
+    return sample.power if sample.counter is None else sample.counter
+
+
+class Beat:
+    """Reads a source on a fixed beat, and keeps what it read."""
+
+    def __init__(self, source: PowerSource, interval_s: float, seen: dict[str, Any] | None = None) -> None:
+        self._source, self._paused = source, False
+        self._facts = {"scope": source.scope, "interval_s": interval_s, **(seen or {})}
+        self._interval_ns = round(interval_s * 1e9)
+        self._next_ns = time.monotonic_ns()
+        self._samples: list[Sample] = []
+        self._failures: list[Failure] = []
+
+    def read(self) -> None:
+        """Read once, and set the time of the next reading: beats that were missed are left out, the grid stays."""
+        try:
+            self._samples.append(self._source.read())
+        except SensorError as error:
+            self._failures.append(Failure(time.monotonic_ns(), str(error)))
+        passed = (time.monotonic_ns() - self._next_ns) // self._interval_ns
+        self._next_ns += self._interval_ns * (passed + 1)
+
+    def wait_s(self) -> float | None:
+        """Seconds until the next reading; None while there is none."""
+        return None if self._paused else max(0, self._next_ns - time.monotonic_ns()) * 1e-9
+
+    def facts(self) -> dict[str, Any]:
+        """How the source is sampled."""
+        return self._facts
+
+    def pause(self) -> None:
+        """Read no more until `resume`."""
+        self._paused = True
+
+    def resume(self) -> None:
+        """Read again."""
+        self._paused = False
+
+    def take(self) -> Trace:
+        """Return what was read since the last call."""
+        trace = Trace(self._source.scope, tuple(self._samples), tuple(self._failures))
+        self._samples, self._failures = [], []
+        return trace
+
+
+def open_beat(spec: SourceSpec, interval_s: float | None = None) -> Beat:
+    """Open a source and look at its period; `interval_s` by default as it asks for."""
+    source = spec.open()
+    period_s, read_s = measure_period(source)
+    if interval_s is None:
+        wanted = MOST_INTERVAL_S if period_s is None else period_s / READINGS_PER_PERIOD
+        interval_s = min(max(wanted, LEAST_INTERVAL_S, LEAST_READS_PER_INTERVAL * read_s), MOST_INTERVAL_S)
+    return Beat(source, interval_s, {"period_s": period_s, "read_s": read_s})

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pickle
 
-import pytest
-
 from octopus_study.power.quantities import Channel, MilliJoule, MilliWatt, Watt
-from octopus_study.power.source import Sample, SensorError
-from octopus_study.power.trace import Failure, Trace, require_samples
+from octopus_study.power.source import Sample
+from octopus_study.power.trace import Failure, Trace
 
 BOARD, MS = Channel("nvml", 0), 10**6
 
@@ -45,13 +43,3 @@ def test_a_span_includes_both_ends_and_its_failures() -> None:
     both = part.joined(whole)
     assert (len(both.samples), len(both.failures)) == (8, 3)
     assert pickle.loads(pickle.dumps(both)) == both
-
-
-def test_an_empty_trace_says_why() -> None:
-    assert trace().power_updates() == []
-    with pytest.raises(SensorError, match="gpu_board: no reading was made"):
-        require_samples(trace())
-    with pytest.raises(SensorError, match="gpu_board: GPU is lost"):
-        require_samples(trace(failures=(Failure(1, "try again"), Failure(2, "GPU is lost"))))
-    full = trace((0, 1, None))
-    assert require_samples(full) is full

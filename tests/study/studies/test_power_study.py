@@ -376,14 +376,6 @@ def test_what_sampling_costs_never_costs_the_windows(measure, findings, monkeypa
     assert findings(rows) == []
 
 
-def test_the_log_says_how_long_it_takes(measure, caplog):
-    with caplog.at_level("INFO"):
-        measure(Machine())
-    lines = [each.getMessage() for each in caplog.records if each.name == power.__name__]
-    assert lines[0].startswith("power: about 6 minutes, sensor gpu_board")
-    assert lines[1] == "10 objects, 1 of 2"
-
-
 def test_frames_that_come_late_at_a_fixed_rate_have_no_energy(measure, findings, monkeypatch):
     machine = Machine()
     slower = partial(real_paced, machine.frame(40, 150.0))
@@ -408,15 +400,6 @@ def test_a_slowdown_costs_the_round_and_the_power_cap_does_not(measure, context,
         rows, n=10, method="energy_per_frame", layer="back_to_back", quantity="discarded_blocks"
     )
     assert list(discarded) == [1]
-
-
-def test_the_notes_carry_the_test_and_the_source(measure, context):
-    measure(Machine())
-    notes = context.notes["power"]
-    assert notes["selftest"]["passed"] is True
-    assert notes["scope"] == notes["selftest"]["scope"] == "gpu_board"
-    assert notes["window_seconds"] >= 5
-    json.dumps(notes)
 
 
 def test_a_failed_test_leaves_reasons_and_no_numbers(context):

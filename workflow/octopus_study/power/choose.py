@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from octopus_study.names import POWER_SENSORS
 from octopus_study.power.ina3221 import Ina3221Source
 from octopus_study.power.nvml import NvmlSource
-from octopus_study.power.source import PowerSource, SensorError
+from octopus_study.power.source import PowerSource
 
 Kind = Literal["nvml", "ina3221"]
 
@@ -35,15 +34,6 @@ class SourceSpec:
             It can't be read; the message says why.
         """
         return NvmlSource(nvml, device) if self.kind == "nvml" else Ina3221Source(self.root)
-
-
-class NoSensor(SensorError):  # noqa: N818  (a finding about the machine)
-    """No source could be used; `looked` has the reason by kind of source, and the message names all of them."""
-
-    def __init__(self, looked: Mapping[str, str]) -> None:
-        self.looked = dict(looked)
-        found = "; ".join(f"{POWER_SENSORS.get(kind, kind)}: {reason}" for kind, reason in looked.items())
-        super().__init__(f"no power sensor (looked at {found or 'nothing'})")
 
 
 def candidates(device: str) -> tuple[SourceSpec, ...]:

@@ -195,7 +195,6 @@ def _by_integral(window: Window, samples: Sequence[Sample]) -> Joule:
 
 
 def _integrated(samples: Sequence[Sample]) -> list[Watt]:
-    """Return the powers that an integral is made of."""
     return [each.averaged or each.power for each in samples]
 
 
@@ -218,7 +217,6 @@ def _in_step(window: Window, samples: Sequence[Sample]) -> str:
 
 
 def _uncertainty(window: Window, samples: Sequence[Sample], counted: bool) -> float:
-    """Return the random 95 % uncertainty of the window's energy, as a fraction; see the module's text."""
     gaps = [later.at_ns - earlier.at_ns for earlier, later in pairwise(samples)]
     jitter = statistics.median(gaps or [window.length_ns]) / window.length_ns
     variance = 2 * jitter**2 / 12

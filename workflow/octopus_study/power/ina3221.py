@@ -111,14 +111,9 @@ def _power(chip: Path, number: int) -> Watt:
 
 
 def _the_channel(chips: list[Path], rail: str) -> tuple[Path, int]:
-    """Return the one channel that has the label."""
     found = _channels(chips, rail)
     if len(found) == 1:
-        chip, number = found[0]
-        if number not in hwmon.INA3221_BUS:
-            file = chip / f"in{number}_input"
-            raise SensorError(f"{file}, labelled {rail}, is a shunt voltage in microvolts", "shunt-channel")
-        return chip, number
+        return found[0]
     if found:
         places = ", ".join(f"{chip.name}/in{number}" for chip, number in found)
         raise SensorError(f"the label {rail} stands on {len(found)} channels ({places})", "rail-label")

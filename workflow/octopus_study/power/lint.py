@@ -10,7 +10,7 @@ Two layouts are read: result rows of the study `power`, with the provenance besi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -119,18 +119,17 @@ def _above_idle(table: Table) -> str:
     if idle.empty:
         return "idle was not measured" if table.measured and len(loads) else ""
     groups = {n: rows for n, rows in idle.groupby("n")}
-    paced = loads["layer"] == LAYERS[1]
-    least = [_least_load(groups.get(n, idle), each) for n, each in zip(loads["n"], paced, strict=True)]
+    near = [groups.get(n, idle) for n in loads["n"]]
+    least = [least_load(rows["low"], rows["high"], at) for rows, at in zip(near, loads["layer"], strict=True)]
     wrong = loads.assign(least=least)[loads["low"] <= np.array(least)]
     said = f"of {len(loads)} powers under load are below idle or equal it"
     return _some(wrong, said, lambda row: f"{row['low']:.4g} W against {row['least']:.4g} W")
 
 
-def _least_load(idle: pd.DataFrame, paced: bool) -> float:
-    """Return what a load must exceed: any idle window, or at a fixed frame rate nearly the lower one."""
-    if paced:
-        return float(idle["low"].min() * (1 - PACED_TOLERANCE))
-    return float(idle["high"].max() * (1 + SAME_POWER))
+def least_load(low: Iterable[float], high: Iterable[float], layer: str) -> float:
+    """Return the watts that a load must exceed, from bounds of the idle powers beside it: any of them, or at a fixed
+    frame rate, where the device is idle nearly all the time, nearly the lowest."""
+    return min(low) * (1 - PACED_TOLERANCE) if layer == LAYERS[1] else max(high) * (1 + SAME_POWER)
 
 
 @of_tables("identity")
@@ -195,7 +194,6 @@ def _product(table: Table) -> str:
 
 @of_tables("same-window")
 def _whole(table: Table) -> str:
-    """Time, frames, power and energy are of the same window, and none of them is missing."""
     rows = table.windows
     for name in ("time_per_frame", "frames", "window", "window_start", "power_mean"):
         if lacking := int(rows[name].isna().sum()):
@@ -326,7 +324,6 @@ def _some(wrong: pd.DataFrame, said: str, first: Callable[[pd.Series], str] = la
 
 
 def _name(row: pd.Series) -> str:
-    """Name a row by what tells it apart."""
     parts = [
         f"n={row['n']}" if "n" in row else "",
         *(row.get(name, "") for name in ("method", "layer", "quantity")),

@@ -177,8 +177,8 @@ table, and no option switches one off. Where a check fails, `unavailable: <reaso
 reason names the check, unless there is simply no such sensor or it can't be read.
 
 `tests/study/power/test_misreadings.py` injects every misreading of the second table into a healthy sensor and demands
-that the named check refuses it. It also takes each check away in turn and demands that a misreading then gets through,
-so that no check stands here for show.
+that the named check refuses it. It and `test_lint.py` beside it also take each check away in turn and demand that a
+misreading then gets through, so that no check stands here for show.
 
 ## The checks
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from octopus import backends
 from octopus_study.errors import MeasureError
-from octopus_study.power.choose import NoSensor, SourceSpec, candidates
+from octopus_study.power.choose import SourceSpec, candidates
 from octopus_study.power.loads import known_load
 from octopus_study.power.sampler import Sampler
 from octopus_study.power.selftest import PassedTest, SelfTest, TimeSource, Timing, power_on_test
-from octopus_study.power.source import PowerSource
+from octopus_study.power.source import PowerSource, SensorError
 
 log = logging.getLogger(__name__)
 
@@ -54,12 +54,14 @@ class PowerSession:
     attempts: tuple[Attempt, ...]
 
 
-class NoUsableSensor(NoSensor):
-    """No candidate can be used; `attempts` has what each of them showed."""
+class NoUsableSensor(SensorError):  # noqa: N818  (a finding about the machine)
+    """No candidate can be used: `attempts` has what each showed, `looked` the reasons by kind, and the message all."""
 
     def __init__(self, attempts: Sequence[Attempt]) -> None:
-        super().__init__({attempt.spec.kind: attempt.reason for attempt in attempts})
         self.attempts = tuple(attempts)
+        self.looked = {attempt.spec.kind: attempt.reason for attempt in attempts}
+        found = "; ".join(f"{attempt.spec.title}: {attempt.reason}" for attempt in attempts)
+        super().__init__(f"no power sensor (looked at {found or 'nothing'})")
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,6 @@ def _frame(run: Callable[[], object], synchronize: Callable[[], object]) -> None
 
 
 def _every(count: int) -> int:
-    """Return which crops are compared: each so-manieth."""
     return -(-count // CHECKED)
 
 

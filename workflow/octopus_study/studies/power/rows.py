@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from octopus_study.measure import Case, Row, unavailable
 from octopus_study.power.energy import WindowEnergy, idle_power
-from octopus_study.power.lint import PACED_TOLERANCE, SAME_POWER
+from octopus_study.power.lint import least_load
 from octopus_study.power.quantities import Joule, Watt
 from octopus_study.power.source import SensorError
 from octopus_study.power.trace import Trace
@@ -72,13 +72,10 @@ class Level(NamedTuple):
     net: Watt | str
     seen: tuple[Watt, ...]
 
-    def least(self, layer: str) -> Watt | None:
-        """Return what a load must exceed; at a fixed rate of frames the device is idle nearly all the time."""
-        if not self.seen:
-            return None
-        if layer == PACED:
-            return min(self.seen).scaled(1 - PACED_TOLERANCE)
-        return max(self.seen).scaled(1 + SAME_POWER)
+    def least(self, layer: str) -> float | None:
+        """Return the watts that a load must exceed; None where idle wasn't seen."""
+        watts = [power.watts for power in self.seen]
+        return least_load(watts, watts, layer) if watts else None
 
 
 def idle_level(windows: Sequence[Taken]) -> Level:
@@ -133,15 +130,14 @@ def idle_rows(place: Place, taken: Taken) -> list[Row]:
     return [*rows, *_energy_rows(place, taken.energy)]
 
 
-def _judged(taken: Taken, least: Watt | None) -> Taken:
-    if taken.energy is None or least is None or not taken.energy.power <= least:
+def _judged(taken: Taken, least: float | None) -> Taken:
+    if taken.energy is None or least is None or not taken.energy.power.watts <= least:
         return taken
-    why = f"load-above-idle: the load drew {taken.energy.power}, the idle device {least}"
+    why = f"load-above-idle: the load drew {taken.energy.power}, the idle device {least:.6g} W"
     return taken._replace(energy=None, why=why)
 
 
 def _time_rows(place: Place, window: Window) -> list[Row]:
-    """Rows of what the clock saw."""
     start = (window.start_ns - place.zero_ns) * 1e-9
     rows = [place.row("window", "s", window.seconds), place.row("window_start", "s", start)]
     if window.frames:
@@ -153,7 +149,6 @@ def _time_rows(place: Place, window: Window) -> list[Row]:
 
 
 def _energy_rows(place: Place, energy: WindowEnergy) -> list[Row]:
-    """Rows of what the sensor saw."""
     rows = [
         place.sensed("power_mean", "W", energy.power.watts),
         place.sensed("energy_uncertainty", "fraction", energy.uncertainty),

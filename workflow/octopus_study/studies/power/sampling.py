@@ -28,35 +28,29 @@ def sampling_rows(
     """
     clock = clock or SystemClock()
     try:
-        for block in range(REPETITIONS):
-            for sampled in (bool(block % 2), not block % 2):
-                _with_or_without(session, sampled)
-                window = back_to_back(frame, _BUSY, clock)
-                name = f"{BASE}-sampled" if sampled else f"{BASE}-unsampled"
-                yield case.row(name, HOST, "time_per_frame", "ms", window.frame_ms, block=block)
+        for block, how in _turns(session, REPETITIONS):
+            window = back_to_back(frame, _BUSY, clock)
+            yield case.row(f"{BASE}-{how}", HOST, "time_per_frame", "ms", window.frame_ms, block=block)
         if session.source.read().counter is not None:  # else nobody knows what is drawn while nobody reads
             yield from _idle_rows(case, session, clock)
     finally:
         session.sampler.resume()
 
 
-def _with_or_without(session: PowerSession, sampled: bool) -> None:
-    """Let the sampler read, or wait."""
-    if sampled:
-        session.sampler.resume()
-    else:
-        session.sampler.pause()
+def _turns(session: PowerSession, repetitions: int) -> Iterator[tuple[int, str]]:
+    """Let the sampler read or wait; yield the block and which."""
+    for block in range(repetitions):
+        for sampled in (bool(block % 2), not block % 2):
+            (session.sampler.resume if sampled else session.sampler.pause)()
+            yield block, "sampled" if sampled else "unsampled"
 
 
 def _idle_rows(case: Case, session: PowerSession, clock: TimeSource) -> Iterator[Row]:
     clock.sleep(_SETTLE_SECONDS)
-    for block in range(_IDLE_REPETITIONS):
-        for sampled in (bool(block % 2), not block % 2):
-            _with_or_without(session, sampled)
-            power = _counted_power(session, clock)
-            name = "idle-sampled" if sampled else "idle-unsampled"
-            scope = session.source.scope
-            yield case.row(name, IDLE, "power_mean", "W", power.watts, block=block, scope=scope)
+    scope = session.source.scope
+    for block, how in _turns(session, _IDLE_REPETITIONS):
+        watts = _counted_power(session, clock).watts
+        yield case.row(f"idle-{how}", IDLE, "power_mean", "W", watts, block=block, scope=scope)
 
 
 def _counted_power(session: PowerSession, clock: TimeSource) -> Watt:
@@ -68,7 +62,6 @@ def _counted_power(session: PowerSession, clock: TimeSource) -> Watt:
 
 
 def _next_advance(session: PowerSession, clock: TimeSource) -> Sample:
-    """Read until the counter advances."""
     first = session.source.read()
     end = clock.monotonic_ns() + round(_PATIENCE_SECONDS * 1e9)
     while clock.monotonic_ns() < end:

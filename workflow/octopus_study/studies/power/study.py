@@ -179,7 +179,6 @@ class _Sweep:
         return rounds
 
     def _window(self, count: int, layer: str, method: Method) -> Taken:
-        """Let one method work."""
         make, rate = partial(back_to_back, method.run), self.settings.frame_rate
         if layer == PACED:
             make = partial(paced, method.run, rate)
@@ -234,7 +233,6 @@ class _Sweep:
         return [*rows, rounds.discarded_row(case, layer, self.watch.readable)]
 
     def _sampling_rows(self, case: Case, method: Method) -> list[Row]:
-        """Rows of what sampling costs, as far as it goes."""
         rows: list[Row] = []
         try:
             rows.extend(sampling_rows(case, self.session, method.run, self.clock))

@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from octopus_study.power.judges import AGREEMENT, LEAST_VALUES, MOST_FAILURES
+from octopus_study.power.judges import AGREEMENT, LEAST_VALUES
 from octopus_study.power.quantities import Joule, MilliJoule, UnitError, Watt
 from octopus_study.power.selftest import PassedTest
 from octopus_study.power.source import Sample, SensorError
@@ -96,7 +96,8 @@ def window_energy(window: Window, trace: Trace, proof: PassedTest) -> WindowEner
             f"the power-on test was of {proof.scope}, the trace is of {trace.scope}", "power-on-test"
         )
     inside = require_samples(_covered(window, trace))
-    _require_power(inside.samples)
+    if inside.zeros:
+        raise SensorError(f"{inside.zeros} readings in the window are 0 or less", "plausible-range")
     try:
         counter = _by_counter(window, trace)
         _require_changes(window, inside.samples, counter is not None)
@@ -126,21 +127,14 @@ def idle_power(before: WindowEnergy, after: WindowEnergy) -> Watt:
 def _covered(window: Window, trace: Trace) -> Trace:
     """Return the window's part of the trace, if it has no holes."""
     inside = trace.between(window.start_ns, window.end_ns)
-    failed, readings = len(inside.failures), len(inside.samples) + len(inside.failures)
-    if failed > MOST_FAILURES * readings:
-        raise SensorError(f"{failed} of {readings} readings failed ({inside.failures[-1].reason})")
+    if inside.fails_often:
+        failed, read = len(inside.failures), len(inside.samples)
+        raise SensorError(f"{failed} of {failed + read} readings failed ({inside.failures[-1].reason})")
     times = [window.start_ns, *(sample.at_ns for sample in inside.samples), window.end_ns]
     silence = max(later - earlier for earlier, later in pairwise(times)) * 1e-9
     if silence > _SILENT_SECONDS:
         raise SensorError(f"the sensor was silent for {silence:.1f} s of the window")
     return inside
-
-
-def _require_power(samples: Sequence[Sample]) -> None:
-    """Refuse readings of nothing: no board draws 0 W, and a failed reading that is given as 0 pulls the mean down."""
-    powers = [power for each in samples for power in (each.power, each.averaged) if power is not None]
-    if zeros := sum(not power.watts > 0 for power in powers):
-        raise SensorError(f"{zeros} of {len(powers)} readings in the window are 0 or less", "plausible-range")
 
 
 def _require_changes(window: Window, samples: Sequence[Sample], counted: bool) -> None:

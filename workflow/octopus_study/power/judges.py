@@ -24,7 +24,6 @@ HIGHEST_SHARE = 1.15
 LOWEST_SHARE = 0.002
 LEAST_RISE, LEAST_SIGMA, LEAST_RETURN = 0.10, 5.0, 0.80
 LEAST_VALUES = 10
-MOST_FAILURES = 0.10
 SIBLING, AGREEMENT = 0.02, 0.05
 # An INA3221 is exact within some percent at small currents: a rail may seem to draw a little more than what feeds it.
 PART_TOLERANCE = 1.05
@@ -119,14 +118,14 @@ def _readable(evidence: Evidence) -> Verdict:
         detail += f" ({bad[-1].reason})"
     if empty:
         detail += f"; a phase ({empty[0]}) has no value"
-    return _verdict(bool(total) and not empty and len(bad) <= MOST_FAILURES * total, detail)
+    return _verdict(bool(total) and not empty and not evidence.trace.fails_often, detail)
 
 
 @power_on("plausible-range")
 def _plausible(evidence: Evidence) -> Verdict:
     limit = evidence.limit.watts
     means = [phase.mean for phase in evidence.phases]
-    zeros = sum(sample.power.watts <= 0 for sample in evidence.trace.samples)
+    zeros = evidence.trace.zeros
     low, high = LOWEST_SHARE * limit, HIGHEST_SHARE * limit
     detail = f"{min(means):.4g} to {max(means):.4g} W; plausible are {low:.3g} to {high:.4g} W"
     if zeros:

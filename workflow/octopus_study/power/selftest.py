@@ -45,6 +45,9 @@ class SystemClock:
     sleep = staticmethod(time.sleep)
 
 
+SYSTEM_CLOCK = SystemClock()
+
+
 class Timing(NamedTuple):
     """How long the parts of the test last: what is left out at the beginning of each phase, longer by the time over
     which the sensor averages, and what is judged.
@@ -144,7 +147,7 @@ def power_on_test(
     collect: Callable[[], Trace],
     load: Callable[[], object],
     *,
-    clock: TimeSource | None = None,
+    clock: TimeSource = SYSTEM_CLOCK,
     timing: Timing | None = None,
 ) -> SelfTest:
     """Make the device idle, work, idle and work, and judge whether the sensor followed.
@@ -165,7 +168,7 @@ def power_on_test(
     MeasureError
         The source can't be read at all, or the sampler died.
     """
-    clock, timing = clock or SystemClock(), timing or Timing()
+    timing = timing or Timing()
     settle = timing.settle_seconds + source.averaged_seconds
     limit, spans = source.limit(), []
     load()  # compiles, and wakes the device, so that the first idle phase is as warm as the second

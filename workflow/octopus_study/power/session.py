@@ -13,7 +13,7 @@ from octopus_study.errors import MeasureError
 from octopus_study.power.choose import SourceSpec, candidates
 from octopus_study.power.loads import known_load
 from octopus_study.power.sampler import Sampler
-from octopus_study.power.selftest import PassedTest, SelfTest, TimeSource, Timing, power_on_test
+from octopus_study.power.selftest import SYSTEM_CLOCK, PassedTest, SelfTest, TimeSource, Timing, power_on_test
 from octopus_study.power.source import PowerSource, SensorError
 
 log = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ def open_session(
     load: Callable[[], object] | None = None,
     specs: Sequence[SourceSpec] | None = None,
     *,
-    clock: TimeSource | None = None,
+    clock: TimeSource = SYSTEM_CLOCK,
     timing: Timing | None = None,
 ) -> Iterator[PowerSession]:
     """Open, sample and test the sensors of a device in order, and give the first one that passes.

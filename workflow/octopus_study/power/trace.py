@@ -10,6 +10,8 @@ from itertools import pairwise
 from octopus_study.power.quantities import MilliJoule, Watt
 from octopus_study.power.source import Sample, SensorError
 
+MOST_FAILURES = 0.10
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -33,6 +35,19 @@ class Trace:
         chosen = self.samples[bisect_left(times, start_ns) : bisect_right(times, end_ns)]
         failed = tuple(each for each in self.failures if start_ns <= each.at_ns <= end_ns)
         return Trace(self.scope, chosen, failed)
+
+    @property
+    def fails_often(self) -> bool:
+        """Whether more than a tenth of the readings failed."""
+        return len(self.failures) > MOST_FAILURES * (len(self.samples) + len(self.failures))
+
+    @property
+    def zeros(self) -> int:
+        """How many powers are 0 or less: no board draws that, and a failed reading given as 0 pulls a mean down."""
+        powers = [
+            power for each in self.samples for power in (each.power, each.averaged) if power is not None
+        ]
+        return sum(not power.watts > 0 for power in powers)
 
     def joined(self, later: Trace) -> Trace:
         """Return this trace with a later one behind it."""

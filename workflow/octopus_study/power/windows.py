@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from octopus_study.power.selftest import SystemClock, TimeSource
+from octopus_study.power.selftest import SYSTEM_CLOCK, TimeSource
 
 LEAST_SECONDS = 5.0
 LEAST_UPDATES = 50
@@ -79,24 +79,21 @@ def stretch(
     return Stretch(length, settle_seconds + averaged_seconds, max(0.25, 2.5 * update) + averaged_seconds)
 
 
-def back_to_back(frame: Callable[[], object], lasting: Stretch, clock: TimeSource | None = None) -> Window:
+def back_to_back(frame: Callable[[], object], lasting: Stretch, clock: TimeSource = SYSTEM_CLOCK) -> Window:
     """Repeat `frame`, which makes one and waits for its result, without a pause; the window begins and ends between two
     frames."""
-    clock = clock or SystemClock()
     return _window(lambda seconds: (_repeat(frame, seconds, clock), None, 0), lasting, clock)
 
 
 def paced(
-    frame: Callable[[], object], rate: float, lasting: Stretch, clock: TimeSource | None = None
+    frame: Callable[[], object], rate: float, lasting: Stretch, clock: TimeSource = SYSTEM_CLOCK
 ) -> Window:
     """Make `rate` frames per second, with the device idle until the next one is due, as a camera does."""
-    clock = clock or SystemClock()
     return _window(lambda seconds: _beat(frame, rate, seconds, clock), lasting, clock)
 
 
-def idle(lasting: Stretch, clock: TimeSource | None = None) -> Window:
+def idle(lasting: Stretch, clock: TimeSource = SYSTEM_CLOCK) -> Window:
     """Let the device do nothing."""
-    clock = clock or SystemClock()
 
     def rest(seconds: float) -> tuple[int, int, int]:
         clock.sleep(seconds)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from octopus_study.measure import Case, Row
 from octopus_study.power.quantities import Watt
-from octopus_study.power.selftest import SystemClock, TimeSource
+from octopus_study.power.selftest import SYSTEM_CLOCK, TimeSource
 from octopus_study.power.session import PowerSession
 from octopus_study.power.source import Sample, SensorError
 from octopus_study.power.windows import Stretch, back_to_back
@@ -20,13 +20,12 @@ _SETTLE_SECONDS, _LOOK_SECONDS, _PATIENCE_SECONDS = 2.0, 0.002, 2.0
 
 
 def sampling_rows(
-    case: Case, session: PowerSession, frame: Callable[[], object], clock: TimeSource | None = None
+    case: Case, session: PowerSession, frame: Callable[[], object], clock: TimeSource = SYSTEM_CLOCK
 ) -> Iterator[Row]:
     """Yield a frame's time, and the idle power where a counter gives it, with and without the sampler.
 
     The two take turns, and the one that begins changes. Whatever ends it, the sampler reads again.
     """
-    clock = clock or SystemClock()
     try:
         for block, how in _turns(session, REPETITIONS):
             window = back_to_back(frame, _BUSY, clock)

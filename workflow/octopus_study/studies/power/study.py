@@ -21,7 +21,7 @@ from octopus_study.measure import Case, Method, Row, unavailable
 from octopus_study.measure.rows import describe
 from octopus_study.peers.availability import Unavailable
 from octopus_study.power.energy import window_energy
-from octopus_study.power.selftest import SystemClock, TimeSource
+from octopus_study.power.selftest import SYSTEM_CLOCK, TimeSource
 from octopus_study.power.session import NoUsableSensor, PowerSession, open_session
 from octopus_study.power.source import SensorError
 from octopus_study.power.windows import Window, back_to_back, idle, paced, rate_missed, stretch
@@ -56,7 +56,7 @@ STUDY, WORKLOAD = "power", "visdrone"
 IDLE_SETTLE_SECONDS = 3.0  # boards are back at their idle power 1 to 2 s after a load
 
 
-def plan(context: Context, opener: Opener = open_session, clock: TimeSource | None = None) -> list[Part]:
+def plan(context: Context, opener: Opener = open_session, clock: TimeSource = SYSTEM_CLOCK) -> list[Part]:
     """One part, since one session reads the sensor throughout: both layers of every number of objects.
 
     Parameters
@@ -73,7 +73,7 @@ def plan(context: Context, opener: Opener = open_session, clock: TimeSource | No
         comparisons.append(Comparison(case, ENERGY, BACK_TO_BACK, names, "mJ"))
         if count in settings.paced_counts:
             comparisons.append(Comparison(case, ENERGY, PACED, NAMES, "mJ"))
-    return [Part(partial(_measure, opener, clock or SystemClock()), tuple(comparisons))]
+    return [Part(partial(_measure, opener, clock), tuple(comparisons))]
 
 
 def _case(context: Context, count: int) -> Case:

@@ -132,8 +132,6 @@ def test_voltages_and_parts_lie_beside_the_power(tmp_path: Path) -> None:
     assert parts == pytest.approx({"VDD_CPU_GPU_CV": 4.5, "VDD_SOC": 2.0}, abs=0.03)
     tree.write("in2_enable", 0)
     assert sorted(source.voltages()) == ["hwmon3/in1_input", "hwmon3/in3_input"]
-    joint = Ina3221Source(tmp_path, "VDD_SOC")
-    assert (joint.scope, dict(joint.parts())) == ("module_vdd_soc", {})
 
 
 @pytest.mark.parametrize(

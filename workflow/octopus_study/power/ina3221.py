@@ -36,24 +36,23 @@ ACCURACY = 0.03
 
 
 class Ina3221Source(PowerSource):
-    """The rail with a label on an INA3221; the first reading is made here.
+    """The rail that feeds the module, by its label; the first reading is made here.
 
     Parameters
     ----------
     root : path
         Of the file system; tests give another.
-    rail : str
     """
 
     name = "ina3221"
+    scope = "module_vdd_in"
     accuracy = ACCURACY
 
-    def __init__(self, root: str | Path = "/", rail: str = MODULE_RAIL) -> None:
+    def __init__(self, root: str | Path = "/") -> None:
         self._chips = hwmon.chips(Path(root), hwmon.INA3221)
         if not self._chips:
             raise SensorError("no such chip")
-        self.rail, self.scope = rail, f"module_{rail.lower()}"
-        self._chip, self._number = _the_channel(self._chips, rail)
+        self._chip, self._number = _the_channel(self._chips, MODULE_RAIL)
         self.read()
 
     def read(self) -> Sample:
@@ -84,7 +83,7 @@ class Ina3221Source(PowerSource):
     def parts(self) -> Mapping[str, Watt]:
         """Return the powers of the rails behind this one, where the board measures them."""
         found = {}
-        for label in INNER_RAILS if self.rail == MODULE_RAIL else ():
+        for label in INNER_RAILS:
             places = _channels(self._chips, label)
             with suppress(SensorError):  # one that is off leaves the others to compare with
                 if len(places) == 1:
@@ -97,7 +96,7 @@ class Ina3221Source(PowerSource):
         return super().facts() | {
             "chip": self._chip.name,
             "channel": self._number,
-            "rail": self.rail,
+            "rail": MODULE_RAIL,
             "read": read,
         }
 

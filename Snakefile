@@ -29,7 +29,7 @@ include: "workflow/rules/page.smk"
 rule all:
     default_target: True
     input:
-        chosen_receipts(),
+        chosen_manifests(),
         rules.measured.input,
         rules.numbers.output,
         rules.shown.input,

@@ -69,9 +69,7 @@ def main() -> None:
     """Find and crop the boxes of some frames, and say how long a frame took."""
     logging.basicConfig(format="%(message)s")
     log.setLevel(logging.INFO)  # of others, such as Numba, warnings alone
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--frames", type=int, default=20)
     parser.add_argument("--most", type=int, default=100, help="boxes that the detector gives at most")
     parser.add_argument("--width", type=int, default=640)
@@ -109,9 +107,7 @@ def main() -> None:
         numbers.append(number.clone() if on_gpu else number)
     made = sum(int(number) for number in numbers)  # waits, once, for all
     each = 1e3 * (time.perf_counter() - begin) / len(video)
-    log.info(
-        "%d frames, %d crops of at most %d: %.2f ms a frame", len(video), made, len(video) * len(crops), each
-    )
+    log.info("%d frames, %d crops of at most %d: %.2f ms a frame", len(video), made, len(video) * len(crops), each)
 
 
 def has_gpu() -> bool:

@@ -158,9 +158,7 @@ def measure(loops: dict[str, tuple[octopus.FrameStream, list[np.ndarray]]]) -> l
 
 def main() -> None:
     """Play the video, and say what it gains to upload a frame beside the crops of the one before."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, value in {"frames": 300, "most": 50, "width": 1920, "height": 1080}.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--video", help="a file to play, from its first frame to its last, as large as it is")

@@ -62,9 +62,7 @@ def by_ray(ray: Any, blocks: list[Block], size: int, workers: int, address: str 
 
     ray.init(address, **({} if address else {"num_cpus": workers, "include_dashboard": False}))
     gpus = ray.cluster_resources().get("GPU", 0)
-    ray.data.DataContext.get_current().execution_options.preserve_order = (
-        True  # else who is done first comes first
-    )
+    ray.data.DataContext.get_current().execution_options.preserve_order = True  # else who is done first comes first
     dataset = ray.data.from_arrow([pyarrow.table(block) for block in blocks]).map_batches(
         RayWorker,
         fn_constructor_args=(size, "cuda" if gpus else "cpu"),
@@ -140,9 +138,7 @@ def main() -> None:
     """Read the command's words, and do it."""
     logging.basicConfig(format="%(message)s")
     log.setLevel(logging.INFO)  # of others, such as Numba, warnings alone
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, help="with images, where all nodes see it; default: made up")
     parser.add_argument("--images", type=int, default=60, help="so many are made up")
     parser.add_argument("--workers", type=int, default=2)
@@ -155,9 +151,7 @@ def main() -> None:
     if wrong := [f"--{name} {vars(given)[name]}" for name in least if vars(given)[name] < least[name]]:
         parser.error(f"found {', '.join(wrong)}; --workers must be at least 0, the others 1")
     if given.folder and not given.folder.is_dir():
-        parser.error(
-            f"--folder {given.folder} is no folder; name one with images, or leave it out to make some up"
-        )
+        parser.error(f"--folder {given.folder} is no folder; name one with images, or leave it out to make some up")
     if given.out and not given.out.absolute().parent.is_dir():
         parser.error(f"--out {given.out} lies in no folder that exists; make it, or name another")
     if given.folder:

@@ -27,12 +27,4 @@ from octopus.ragged.blockmap import (
     build,
 )
 
-__all__ = [
-    "DEFAULT",
-    "DEFAULT_THRESHOLD",
-    "PUBLISHED_THRESHOLD",
-    "STRATEGIES",
-    "BlockMap",
-    "Strategy",
-    "build",
-]
+__all__ = ["DEFAULT", "DEFAULT_THRESHOLD", "PUBLISHED_THRESHOLD", "STRATEGIES", "BlockMap", "Strategy", "build"]

@@ -85,9 +85,7 @@ def _added() -> dict[str, Command]:
 
 
 def _log(verbose: bool) -> None:
-    logging.basicConfig(
-        level=logging.WARNING, format="[%(asctime)s] %(levelname)-8s %(message)s", datefmt="%X"
-    )
+    logging.basicConfig(level=logging.WARNING, format="[%(asctime)s] %(levelname)-8s %(message)s", datefmt="%X")
     logging.getLogger("octopus").setLevel(logging.DEBUG if verbose else logging.INFO)
     logging.getLogger("numba").setLevel(logging.WARNING)  # it tells every pending free at INFO
 
@@ -112,15 +110,10 @@ def tune(arguments: Sequence[str]) -> int:
     from octopus.ragged.tuner import tune as probe
 
     parser = _parser(tune)
-    parser.add_argument(
-        "--device", choices=("auto", "cpu", "cuda"), default="auto", help="what shall be probed"
-    )
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="what shall be probed")
     parser.add_argument("--uses", type=int, default=1, help="how often a batch of the same sizes is used")
     parser.add_argument(
-        "--keep",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help='keep the choice for strategy="auto"',
+        "--keep", action=argparse.BooleanOptionalAction, default=True, help='keep the choice for strategy="auto"'
     )
     given = parser.parse_args(arguments)
     result = probe(given.device, uses=given.uses, keep=given.keep)

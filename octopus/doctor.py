@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 OK, MISSING, BROKEN = "ok", "missing", "broken"
 COLORS = {OK: "\033[32m", MISSING: "\033[33m", BROKEN: "\033[31m"}
-PARTS = ("machine", "device", "backend", "data", "peer", "sensor", "storage")
+PARTS = ("machine", "device", "backend", "data", "baseline", "sensor", "storage")
 
 
 class Finding(NamedTuple):
@@ -24,7 +24,7 @@ class Finding(NamedTuple):
     Attributes
     ----------
     part
-        Heading: machine, device, backend, data, peer, sensor or storage.
+        Heading: machine, device, backend, data, baseline, sensor or storage.
     name, state
         What was looked for; ``ok``, ``missing`` or ``broken``.
     detail

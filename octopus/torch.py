@@ -177,9 +177,7 @@ class CropResize(torch.nn.Module):
         count: Tensor | None = None,
     ) -> Any:  # fmt: skip
         """The crops; see `octopus.crop_resize` for all of these."""
-        return crop_resize(
-            frame, boxes, self.size, frame_index=frame_index, flip=flip, count=count, **self.options
-        )
+        return crop_resize(frame, boxes, self.size, frame_index=frame_index, flip=flip, count=count, **self.options)
 
     def extra_repr(self) -> str:
         """Size and options, as the module is printed."""
@@ -206,9 +204,7 @@ def _numbers(options: dict[str, Any]) -> dict[str, Any]:
     for name in _LISTS:
         if given.get(name) is not None:
             value = given[name]
-            given[name] = (
-                [float(value)] if isinstance(value, (int, float)) else [float(part) for part in value]
-            )
+            given[name] = [float(value)] if isinstance(value, (int, float)) else [float(part) for part in value]
     if isinstance(given.get("dtype"), str):
         given["dtype"] = getattr(torch, given["dtype"])
     return given

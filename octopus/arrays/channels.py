@@ -10,12 +10,7 @@ from octopus.arrays.checks import hint_once
 from octopus.arrays.views import host_numbers
 from octopus.errors import InputError, shown
 
-TOPS = {
-    "uint8": 255,
-    "uint16": 65535,
-    "nv12": 255,
-    "p010": 255,
-}  # largest values of pixels, where there are any
+TOPS = {"uint8": 255, "uint16": 65535, "nv12": 255, "p010": 255}  # largest values of pixels, where there are any
 ORDERS = ("RGB", "BGR", "RGBA", "BGRA")  # of channels as they are stored
 
 
@@ -45,9 +40,7 @@ def per_channel(name: str, value: Any, default: float, channels: int) -> np.ndar
     values = np.asarray(default) if value is None else host_numbers(value, name)
     along_one_axis = values.size in (1, channels) and values.size == max(values.shape, default=1)
     if values.dtype.kind not in "iuf" or not along_one_axis or not np.isfinite(values).all():
-        raise InputError(
-            f"{name} must be one finite number or {channels} (one per channel), found {shown(value)}"
-        )
+        raise InputError(f"{name} must be one finite number or {channels} (one per channel), found {shown(value)}")
     return np.broadcast_to(values.ravel().astype(np.float64), channels)
 
 

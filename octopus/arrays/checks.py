@@ -60,9 +60,7 @@ def checked_size(size: Any) -> tuple[int, int]:
         sides = (sides, sides)
     good = isinstance(sides, (tuple, list)) and len(sides) == 2
     if not good or not all(is_count(side) and side > 0 for side in sides):
-        raise InputError(
-            f"size must be (height, width) in positive integers, or one for a square, found {shown(size)}"
-        )
+        raise InputError(f"size must be (height, width) in positive integers, or one for a square, found {shown(size)}")
     return int(sides[0]), int(sides[1])
 
 
@@ -113,9 +111,7 @@ def check_tensor(array: Any, name: str) -> None:
     """A tensor of torch must be dense and without a gradient; anything else may pass."""
     check_dense(array, name)
     if family(array) == "torch" and getattr(array, "requires_grad", False):
-        raise InputError(
-            f"no gradient passes through Octopus, but {name} requires one; pass it with .detach()"
-        )
+        raise InputError(f"no gradient passes through Octopus, but {name} requires one; pass it with .detach()")
 
 
 def check_stream(stream: Any, device: str) -> None:
@@ -145,10 +141,7 @@ def hint_once(name: str, message: str) -> None:
         return
     _hinted.add(name)
     depth, caller = 1, sys._getframe()
-    while caller is not None and caller.f_globals.get("__name__", "").partition(".")[0] in (
-        "octopus",
-        "torch",
-    ):
+    while caller is not None and caller.f_globals.get("__name__", "").partition(".")[0] in ("octopus", "torch"):
         depth, caller = depth + 1, caller.f_back  # type: ignore[assignment]
     warnings.warn(message, UserWarning, stacklevel=depth)
 

@@ -87,11 +87,7 @@ class PreparedLaunch:
             from octopus.backends.cuda.launch import functions
 
             head[at.LAUNCH : at.UPLOAD + 1] = functions()
-            head[at.ORDINAL], head[at.FUNCTION], head[at.SHARED] = (
-                kernel.ordinal,
-                kernel.function,
-                kernel.shared,
-            )
+            head[at.ORDINAL], head[at.FUNCTION], head[at.SHARED] = (kernel.ordinal, kernel.function, kernel.shared)
             head[at.GRID_X : at.BLOCK_Z + 1] = kernel.geometry
         else:
             self._kernel, self._threads = kernel, threads
@@ -163,9 +159,7 @@ def launch(prepared: PreparedLaunch, addresses: Sequence[int], stream: Any = Non
         raise RuntimeError(f"the CUDA driver answers {told}")
 
 
-def boxes_are_good(
-    boxes: ArrayView, dtype: int, width: int, height: int, rule: int, result: np.ndarray
-) -> bool:
+def boxes_are_good(boxes: ArrayView, dtype: int, width: int, height: int, rule: int, result: np.ndarray) -> bool:
     """Check boxes (N, 4) on the host and copy them to `result`, (N, 4) float32; see `Boxes` for the numbers."""
     words = array("q", [0] * (at.HEAD + 2))
     given = (0, *boxes.strides, dtype, boxes.shape[0], width, height, rule, address_of(result), 0, -1, 0, 0)

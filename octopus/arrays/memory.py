@@ -56,9 +56,7 @@ class PlanMemory(Place):
         self.queue = queue
         self._ordinal = current().device_id
         self._arrays: list[Any] = []
-        self.is_here = (
-            False  # whether the last run was on `queue`, as none is that a graph captures elsewhere
-        )
+        self.is_here = False  # whether the last run was on `queue`, as none is that a graph captures elsewhere
 
     def keep(self, *arrays: Any) -> None:
         """Look after arrays of this library and of others; None is nothing."""

@@ -160,9 +160,7 @@ def decode(images: Sequence[Any], name: str = "image", numbers: Sequence[int] | 
     for place, image in enumerate(images):
         if getattr(image, "tile", None) or getattr(image, "_im", image) is None:
             file = getattr(image, "fp", None)
-            alone = type(file) is io.BytesIO or (
-                type(file) is io.BufferedReader and type(file.raw) is io.FileIO
-            )
+            alone = type(file) is io.BytesIO or (type(file) is io.BufferedReader and type(file.raw) is io.FileIO)
             files.setdefault(id(file) if alone else 0, {})[id(image)] = image, place
 
     def load(file: Sequence[tuple[Any, int]]) -> None:

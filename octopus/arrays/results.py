@@ -22,10 +22,7 @@ from octopus.errors import InputError, OutOfMemoryError
 
 UNASKED_BYTES = 1 << 26  # a result of so few is made without asking how much memory is free
 BFLOAT16 = "bfloat16"  # a dtype that torch has and NumPy has not
-LEAST_KEPT, MOST_KEPT = (
-    1 << 20,
-    1 << 28,
-)  # bytes of one result that are kept for the next, and of all that are kept
+LEAST_KEPT, MOST_KEPT = (1 << 20, 1 << 28)  # bytes of one result that are kept for the next, and of all that are kept
 
 _kept: list[_Block] = []  # the oldest first
 
@@ -99,12 +96,7 @@ def stored_dtype(dtype: str) -> str:
 
 def check_out(out: ArrayView, shape: tuple[int, ...], dtype: str, device: str) -> None:
     """The caller's `out` must be exactly the memory that the call would have made."""
-    if (
-        out.shape != shape
-        or not of_dtype(out, (stored_dtype(dtype),))
-        or out.device != device
-        or not out.contiguous
-    ):
+    if out.shape != shape or not of_dtype(out, (stored_dtype(dtype),)) or out.device != device or not out.contiguous:
         layout = "contiguous" if out.contiguous else "not contiguous"
         found = str(out.owner.dtype).removeprefix("torch.") if out.family == "torch" else out.dtype
         raise InputError(
@@ -133,9 +125,7 @@ def new_view(array: Any, model: ArrayView, shape: tuple[int, ...], dtype: str) -
         if type(array) is torch.Tensor:
             kind = np.dtype(stored_dtype(dtype))
             strides = c_strides(shape, kind)
-            return ArrayView(
-                array.data_ptr(), shape, strides, kind, model.device, model.family, array, model.ordinal
-            )
+            return ArrayView(array.data_ptr(), shape, strides, kind, model.device, model.family, array, model.ordinal)
     return result_view(array, "out")
 
 

@@ -56,9 +56,7 @@ def device_for(frame: ArrayView, device: Any, name: str = "frame") -> str:
     """Where to work on this frame, or what else the caller calls it."""
     if frame.device == "cuda":
         if backends.kind_of(device)[0] == "cpu":
-            raise InputError(
-                f"{name} is on the GPU but device='cpu' was asked for; copy it to the host first"
-            )
+            raise InputError(f"{name} is on the GPU but device='cpu' was asked for; copy it to the host first")
         return backends.resolve("cuda" if device == "auto" else device)
     return backends.resolve(device)
 

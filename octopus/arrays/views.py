@@ -99,8 +99,7 @@ class ArrayView:
         expected = c_strides(self.shape, self.dtype)
         # The stride of an axis of length 1 is never used, and libraries put anything there.
         return math.prod(self.shape) == 0 or all(
-            side == 1 or found == right
-            for side, found, right in zip(self.shape, self.strides, expected, strict=True)
+            side == 1 or found == right for side, found, right in zip(self.shape, self.strides, expected, strict=True)
         )
 
     @property
@@ -180,9 +179,7 @@ def view(array: Any, name: str) -> ArrayView:
     library = family(array)
     if library == "octopus":
         strides = c_strides(array.shape, array.dtype)
-        return ArrayView(
-            array.pointer, array.shape, strides, array.dtype, "cuda", library, array, array.ordinal
-        )
+        return ArrayView(array.pointer, array.shape, strides, array.dtype, "cuda", library, array, array.ordinal)
     if library == "torch":
         return _view_torch(array, name)
     if hasattr(array, "__cuda_array_interface__"):
@@ -235,9 +232,7 @@ def host_numbers(value: Any, name: str) -> np.ndarray:
             return np.empty((), object)
     found = view(value, name)
     if found.device != "cpu":
-        raise InputError(
-            f"{name} is on the GPU, and reading it would wait; pass numbers that are on the host"
-        )
+        raise InputError(f"{name} is on the GPU, and reading it would wait; pass numbers that are on the host")
     return found.numpy()
 
 
@@ -263,9 +258,7 @@ def torch_model(tensor: Any, name: str) -> ArrayView:
     if not on_gpu and tensor.device.type != "cpu":
         raise InputError(f"{name} lies on {tensor.device}; move it to the CPU or a CUDA device")
     if tensor.requires_grad:
-        raise InputError(
-            f"{name} requires grad, but no gradient passes through Octopus; pass it with .detach()"
-        )
+        raise InputError(f"{name} requires grad, but no gradient passes through Octopus; pass it with .detach()")
     dtype = _numpy_dtype(tensor.dtype)
     if dtype is None:
         text = str(tensor.dtype).removeprefix("torch.")
@@ -342,9 +335,7 @@ def _view_dlpack(array: Any, name: str) -> ArrayView:
         host = np.from_dlpack(array)
         return ArrayView(host.ctypes.data, host.shape, host.strides, host.dtype, "cpu", "other", host)
     if kind not in (2, 13):  # kDLCUDA, kDLCUDAManaged
-        raise InputError(
-            f"{name} lies on a device of DLPack type {kind}; move it to the CPU or a CUDA device"
-        )
+        raise InputError(f"{name} lies on a device of DLPack type {kind}; move it to the CPU or a CUDA device")
     from cuda.core.utils import StridedMemoryView
 
     # The producer orders its work before the legacy default stream, on which ours waits.

@@ -10,21 +10,14 @@ from typing import Any, Literal, Unpack, overload
 from octopus.arrays import streams
 from octopus.arrays.boxes import boxes_view
 from octopus.arrays.checks import INT32_MAX, check_apart, check_known, check_stream
+from octopus.arrays.dynamo_disabled import TRACER, apart, marked
 from octopus.arrays.memo import UnreadableError, frozen, keep, read_directly
 from octopus.arrays.memory import Place
 from octopus.arrays.results import check_host_memory, maker, new_view, result_memory, result_view
-from octopus.arrays.untraced import TRACER, apart, marked
 from octopus.arrays.views import ArrayView
 from octopus.backends.cpu import get_num_threads
 from octopus.backends.cuda.device import is_capturing
-from octopus.crop.check import (
-    are_maps,
-    check_box_shape,
-    check_count,
-    check_frame_index,
-    check_gpu_boxes,
-    kernel_dtype,
-)
+from octopus.crop.check import are_maps, check_box_shape, check_count, check_frame_index, check_gpu_boxes, kernel_dtype
 from octopus.crop.cuda import TRANSFORM_BYTES
 from octopus.crop.frame import frame_view, made_channels, pillow_frame
 from octopus.crop.items import Items, items_of, own_normalisation
@@ -37,9 +30,7 @@ from octopus.kernels.cuda.tiles import MAX_ITEMS, MOST_BOXES_INSIDE
 
 __all__ = ["CropPlan", "crop_resize"]
 
-_thread = (
-    threading.local()
-)  # a memo of prepared calls and kernels per thread, so that no call waits for another one's
+_thread = threading.local()  # a memo of prepared calls and kernels per thread, so that no call waits for another one's
 
 
 @overload
@@ -199,9 +190,7 @@ def _crop(frame: Any, boxes: Any, size: Size, out: Any, stream: Any, options: di
     asked = read_call(frame, boxes, size, out, stream, options)
     known = _memo().get(asked[0])
     made = None if known is None else known.run(asked, out)
-    return (
-        made if made is not None else _crop_anew(frame, boxes, out, stream, {"size": size, **options}, asked)
-    )
+    return made if made is not None else _crop_anew(frame, boxes, out, stream, {"size": size, **options}, asked)
 
 
 def _memo() -> dict[Any, Any]:
@@ -249,9 +238,7 @@ def _crop_anew(frame: Any, boxes: Any, out: Any, stream: Any, options: dict[str,
     launch = None if asked[0] is None or most is not None else kernel.prepare(call)
     if launch is not None:
         now, place = (
-            (get_num_threads, Place(get_num_threads()))
-            if where == "cpu"
-            else (streams.where(model.unowned), None)
+            (get_num_threads, Place(get_num_threads())) if where == "cpu" else (streams.where(model.unowned), None)
         )
         if launch.uploads:
             place = Place(now() if stream is None else streams.handle_of(stream))

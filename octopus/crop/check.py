@@ -15,17 +15,13 @@ from octopus.errors import InputError, shown
 from octopus.kernels.geometry import MAX_BOX_SIDE, MAX_COORDINATE
 
 BOX_DTYPES = ("int32", "int64", "float32", "float64")
-BOX_NUMBERS = {
-    np.dtype(name): number for number, name in enumerate(BOX_DTYPES)
-}  # in the machine's byte order
+BOX_NUMBERS = {np.dtype(name): number for number, name in enumerate(BOX_DTYPES)}  # in the machine's byte order
 RULES = {"clip": 0, "error": 1, "pad": 2}  # `outside`, as `kernels.cpu.launches` knows it
 INDEX_DTYPES = ("int32", "int64")
 BOX_SHAPES = ((4,), (2, 3))  # of one box, and of one affine map
 
 
-def check_host_boxes(
-    boxes: np.ndarray | ArrayView, width: int, height: int, outside: str = "error"
-) -> np.ndarray:
+def check_host_boxes(boxes: np.ndarray | ArrayView, width: int, height: int, outside: str = "error") -> np.ndarray:
     """Boxes on the host as float32, a copy, not cut, after checking all of them.
 
     Parameters
@@ -105,9 +101,7 @@ def check_host_maps(
         ]
         if outside == "error":
             beyond = (positions < -0.5) | (positions > sides - 0.5)
-            why = (
-                f'takes samples outside the frame of {width}x{height} pixels; ask for outside="clip" or "pad"'
-            )
+            why = f'takes samples outside the frame of {width}x{height} pixels; ask for outside="clip" or "pad"'
             reasons.append((beyond.any(axis=(1, 2)), why))
     bad = np.logical_or.reduce([found for found, _ in reasons])
     if bad.any():
@@ -214,8 +208,7 @@ def _describe_bad_boxes(given: np.ndarray, boxes: np.ndarray, width: int, height
     why = next(words for found, words in reasons if found[first])
     x1, y1, x2, y2 = given[first].tolist()
     return (
-        f"box {first} = ({x1:.9g}, {y1:.9g}, {x2:.9g}, {y2:.9g}) {why}; "
-        f"wrong boxes: {int(bad.sum())} of {len(boxes)}"
+        f"box {first} = ({x1:.9g}, {y1:.9g}, {x2:.9g}, {y2:.9g}) {why}; wrong boxes: {int(bad.sum())} of {len(boxes)}"
     )
 
 
@@ -255,9 +248,7 @@ def check_planned_frame(frame: ArrayView, spec: CropSpec, model: ArrayView, stag
     found = (frame.device, kind.dtype, kind.channels, len(frame.shape))
     planned = (model.device, spec.frame.dtype, spec.frame.channels, len(model.shape))
     if found != planned:
-        raise InputError(
-            f"the plan is for frames of (side, dtype, channels, dimensions) {planned}, found {found}"
-        )
+        raise InputError(f"the plan is for frames of (side, dtype, channels, dimensions) {planned}, found {found}")
     if staged and frame.nbytes > model.nbytes:
         raise InputError(
             f"the plan holds frames of up to {model.nbytes} bytes, found {frame.nbytes}; make a larger plan"

@@ -24,13 +24,7 @@ from octopus.kernels.images import bfloat16_bits
 
 ROWS = 56  # output rows per band where items alone can't fill the threads: one 224-row crop then feeds four
 ITEMS_PER_THREAD = 4  # with so many items per thread or more, a band is a whole item and no row is read twice
-FRAME, BOXES, OUT, TRANSFORM, CHROMA = (
-    2,
-    9,
-    10,
-    11,
-    24,
-)  # arguments of the kernels that are addresses, by number
+FRAME, BOXES, OUT, TRANSFORM, CHROMA = (2, 9, 10, 11, 24)  # arguments of the kernels that are addresses, by number
 ALONE_VALUES = 1 << 16  # a result of fewer values is made before a second thread would have woken up
 
 

@@ -100,11 +100,7 @@ class CudaEngine:
     def prepare(self, call: Call) -> PreparedLaunch | None:
         """What does a call, and others like it, in one launch; None if it takes more than that."""
         count, on_host, maps = call.boxes.shape[0], call.boxes.device == "cpu", are_maps(call.boxes.shape)
-        if (
-            count > MAX_ITEMS
-            or self.spec.kernel.many_channels
-            or any(a.device == "cpu" for a in call.items.arrays)
-        ):
+        if count > MAX_ITEMS or self.spec.kernel.many_channels or any(a.device == "cpu" for a in call.items.arrays):
             return None
         if on_host and (maps or count > self.capacity or not is_readable(call.boxes)):
             return None
@@ -152,9 +148,7 @@ class CudaEngine:
     def refuse_captured(self, stream: Any) -> None:
         """Raise `InputError` while a graph is captured: it would have the boxes that were on the host then."""
         if self._is_capturing(stream):
-            raise InputError(
-                "boxes, and what each has of its own, must be on the GPU while a graph is captured"
-            )
+            raise InputError("boxes, and what each has of its own, must be on the GPU while a graph is captured")
 
     def _upload(self, name: str, values: np.ndarray, stream: Any) -> ArrayView:
         """Queue the copy of what items have of their own to the GPU, of at most 64 KiB.
@@ -163,9 +157,7 @@ class CudaEngine:
         """
         from octopus.backends.cuda import memory
 
-        there = {"boxes": self.device_boxes, "frame_index": self.device_index}.get(name) or self._own.get(
-            name
-        )
+        there = {"boxes": self.device_boxes, "frame_index": self.device_index}.get(name) or self._own.get(name)
         if there is None:  # reserved at the first run that needs it
             size = self.capacity * values.nbytes // len(values)
             there = self._own[name] = memory.DeviceArray((size,), np.uint8, stream=stream)

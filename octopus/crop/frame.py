@@ -13,11 +13,7 @@ from octopus.errors import InputError, shown_type
 
 DTYPES = ("uint8", "uint16", "float32")
 MAX_CHANNELS = 64
-IMAGE_CHANNELS = (
-    1,
-    3,
-    4,
-)  # a first axis of so many, before a last one too long for channels, is channels first
+IMAGE_CHANNELS = (1, 3, 4)  # a first axis of so many, before a last one too long for channels, is channels first
 LOOKS_WIDE = 8  # pixels of a row
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from octopus import backends
 from octopus.arrays.checks import Device, OneAtATime, check_known, check_stream, dtype_text
+from octopus.arrays.dynamo_disabled import dynamo_disabled
 from octopus.arrays.results import BFLOAT16
-from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView
 from octopus.crop.frame import frame_view
 from octopus.crop.options import PLAN_OPTIONS, PlanOptions, Size
@@ -72,7 +72,7 @@ class FrameStream:
     (2, 3, 32, 32)
     """
 
-    @untraced
+    @dynamo_disabled
     def __init__(
         self,
         frame: Any,
@@ -145,7 +145,7 @@ class FrameStream:
             slot.uploaded.sync()
         return slot.buffer
 
-    @untraced
+    @dynamo_disabled
     def submit(self, boxes: Any) -> Any:
         """Queue the upload of the frame in `buffer` and its crops.
 

@@ -45,11 +45,7 @@ class Items(NamedTuple):
     @property
     def named(self) -> dict[str, ArrayView | None]:
         """By what the caller calls them."""
-        return (
-            {}
-            if self is NONE
-            else {"frame_index": self.frame_index, **dict(zip(NAMES, self[1:], strict=True))}
-        )
+        return {} if self is NONE else {"frame_index": self.frame_index, **dict(zip(NAMES, self[1:], strict=True))}
 
     @property
     def arrays(self) -> Iterator[ArrayView]:
@@ -235,9 +231,7 @@ def on_host(items: Items, frames: int) -> HostItems:
     """
     if items is NONE:
         return NOTHING
-    index, flip, mean, std = (
-        None if array is None or array.device != "cpu" else array.numpy() for array in items[:4]
-    )
+    index, flip, mean, std = (None if array is None or array.device != "cpu" else array.numpy() for array in items[:4])
     if index is not None:
         index = check_host_index(index, frames)
     if flip is not None:
@@ -250,9 +244,7 @@ def on_host(items: Items, frames: int) -> HostItems:
     if std is not None:
         with np.errstate(over="ignore", divide="ignore"):
             std = std.astype(np.float32)
-            _check_values(
-                "std", std, np.isfinite(1 / std) & (std > 0) & (std < np.inf), "positive as float32"
-            )
+            _check_values("std", std, np.isfinite(1 / std) & (std > 0) & (std < np.inf), "positive as float32")
     if mean is not None and std is not None:
         with np.errstate(over="ignore"):
             _check_values("mean", mean, np.isfinite(mean / std), "within float32 once divided by std")

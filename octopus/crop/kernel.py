@@ -130,9 +130,7 @@ class PreparedCall(NamedTuple):
         if self.place is not None and stream != self.place.handle:
             return None
         if out is None or self.has_transform:
-            result, transform = self.own or self._made(
-                out is None, given
-            )  # with `out` there need be no result
+            result, transform = self.own or self._made(out is None, given)  # with `out` there need be no result
             if result is not None and out is None:
                 out, address = result
                 addresses.insert(0, address)
@@ -171,9 +169,7 @@ class CropKernel:
 
     stage: Stage | None = None  # of a plan for frames that come from the host to the GPU
 
-    def __init__(
-        self, frame: ArrayView, options: CropOptions, max_boxes: int, device: str, maps: bool = False
-    ) -> None:
+    def __init__(self, frame: ArrayView, options: CropOptions, max_boxes: int, device: str, maps: bool = False) -> None:
         if maps:
             options.check_maps()
         self.spec = make_spec(frame, options)
@@ -184,17 +180,10 @@ class CropKernel:
         self.engine: Any = CpuEngine(self.spec, maps) if device == "cpu" else None
 
     def load(
-        self,
-        upload_boxes: int,
-        box_dtype: str,
-        index_dtype: str,
-        queue: Any,
-        memory: PlanMemory | None = None,
+        self, upload_boxes: int, box_dtype: str, index_dtype: str, queue: Any, memory: PlanMemory | None = None
     ) -> None:
         """Load the GPU's kernel, and reserve what up to `upload_boxes` boxes from the host need there."""
-        self.engine = CudaEngine(
-            self.spec, upload_boxes, self.model, box_dtype, index_dtype, queue, self._maps_first
-        )
+        self.engine = CudaEngine(self.spec, upload_boxes, self.model, box_dtype, index_dtype, queue, self._maps_first)
         self.memory = memory or PlanMemory(queue)
         self.memory.keep(*self.engine.owned)
 
@@ -271,9 +260,7 @@ class CropKernel:
         def submit(pixels: int, result: int, way_back: int) -> None:
             out = call.out.at(result)
             transform = call.transform and call.transform.at(way_back)
-            self.engine.run(
-                call._replace(frame=frame.packed_at(pixels), out=out, transform=transform), given, queue
-            )
+            self.engine.run(call._replace(frame=frame.packed_at(pixels), out=out, transform=transform), given, queue)
 
         self.stage.run(frame, (call.out, call.transform), queue, submit)
 

@@ -19,15 +19,7 @@ from octopus.crop.options import Kernel
 from octopus.crop.spec import CropSpec
 from octopus.crop.video import DTYPES as VIDEO_DTYPES
 from octopus.crop.video import TOP, VideoView
-from octopus.kernels.cuda.tiles import (
-    FIXED_SHAPES,
-    MAX_COLUMNS,
-    MOST_BOXES_INSIDE,
-    ROWS,
-    SHAPES,
-    filter_shape,
-    tiling,
-)
+from octopus.kernels.cuda.tiles import FIXED_SHAPES, MAX_COLUMNS, MOST_BOXES_INSIDE, ROWS, SHAPES, filter_shape, tiling
 
 LINE_BYTES = 128  # of the cache; one prefetch each
 MAX_ROW_VALUES = 1 << 21  # of a result's row; the strips of longer ones could exceed the grid's third side
@@ -62,9 +54,7 @@ class Call(NamedTuple):
     def head(self, count: int) -> Call:
         """The first items; what is behind them is left alone."""
         transform = self.transform and self.transform.head(count)
-        return Call(
-            self.frame, self.boxes.head(count), self.out.head(count), self.items.head(count), transform
-        )
+        return Call(self.frame, self.boxes.head(count), self.out.head(count), self.items.head(count), transform)
 
     def part(self, first: int, last: int) -> Call:
         """The items from number `first` to before `last`."""
@@ -234,9 +224,7 @@ class StreamLauncher(Launcher):
         self, frame: ArrayView, out: int, box_dtype: str, index_dtype: str, items: tuple[str, ...] = ()
     ) -> Variant:
         step = frame.strides[0] if self.spec.frame.indexed else 0
-        words = (
-            self._words and not (frame.pointer | frame.strides[-3] | step) & 3 and _bytes(frame) < MOST_BYTES
-        )
+        words = self._words and not (frame.pointer | frame.strides[-3] | step) & 3 and _bytes(frame) < MOST_BYTES
         fixed = None if "own" in items and self.spec.dtype == "uint8" else self._fixed
         if words and fixed and self._suits(fixed.values, out):
             return Variant(box_dtype, index_dtype, fixed.values, words, True, items)
@@ -286,9 +274,7 @@ class PlainLauncher(Launcher):
 def host_boxes(call: Call, outside: str, to: int, there: int = 0) -> Boxes:
     """How a prepared launch checks and copies boxes from the host; see `Boxes`."""
     (height, width), number = call.frame.shape[-3:-1], len(call.arrays) - 1 - len(tuple(call.items.arrays))
-    return Boxes(
-        number, BOX_NUMBERS[call.boxes.dtype], call.boxes.shape[0], width, height, RULES[outside], to, there
-    )
+    return Boxes(number, BOX_NUMBERS[call.boxes.dtype], call.boxes.shape[0], width, height, RULES[outside], to, there)
 
 
 def _colours(frame: ArrayView) -> list[Any]:
@@ -321,11 +307,7 @@ def _stream_kernel(kind: Kernel, saturate: bool, variant: Variant, capability: t
 
     parts = [kind.name, f"by{values}", box_dtype]
     parts += (
-        [index_dtype] * frame.indexed
-        + ["words"] * words
-        + ["saturated"] * saturate
-        + ["fixed"] * fixed
-        + list(items)
+        [index_dtype] * frame.indexed + ["words"] * words + ["saturated"] * saturate + ["fixed"] * fixed + list(items)
     )
     return compile.load("stream-" + "-".join(parts), build)
 

@@ -39,9 +39,7 @@ Outside: TypeAlias = Literal["clip", "error", "pad"]
 Channels: TypeAlias = Literal["RGB", "BGR", "RGBA", "BGRA"]
 PadMode: TypeAlias = Literal["constant", "edge", "reflect"]
 Filter: TypeAlias = Literal["bilinear", "nearest", "bicubic"]
-Dtype: TypeAlias = (
-    Literal["float32", "float16", "bfloat16", "uint8"] | type[np.generic] | np.dtype[Any] | TorchDtype
-)
+Dtype: TypeAlias = Literal["float32", "float16", "bfloat16", "uint8"] | type[np.generic] | np.dtype[Any] | TorchDtype
 Size: TypeAlias = int | Sequence[int] | np.ndarray[Any, np.dtype[np.integer[Any]]] | np.integer[Any]
 
 
@@ -198,14 +196,8 @@ class CropOptions:
                 "with other filters by octopus.images.resize"
             )
         if letterbox and max(size) > MAX_LETTERBOX_SIDE:
-            raise InputError(
-                f"letterbox=True takes sides up to {MAX_LETTERBOX_SIDE}, found {size[0]}x{size[1]}"
-            )
-        if (
-            self.pad_value is not None
-            and not letterbox
-            and (self.outside, self.pad_mode) != ("pad", "constant")
-        ):
+            raise InputError(f"letterbox=True takes sides up to {MAX_LETTERBOX_SIDE}, found {size[0]}x{size[1]}")
+        if self.pad_value is not None and not letterbox and (self.outside, self.pad_mode) != ("pad", "constant"):
             raise InputError(
                 f"pad_value={shown(self.pad_value)} was given, but nothing is padded with it; leave it out, or ask for "
                 'letterbox=True or outside="pad" with pad_mode="constant"'
@@ -219,9 +211,7 @@ class CropOptions:
     def kernel(self, frame: FrameSpec) -> Kernel:
         """Which compiled kernel does this to such frames."""
         pad_mode = self.pad_mode if self.outside == "pad" else ""
-        return Kernel(
-            frame, self.dtype, self.layout, self.edge, self.antialias, self.letterbox, pad_mode, self.filter
-        )
+        return Kernel(frame, self.dtype, self.layout, self.edge, self.antialias, self.letterbox, pad_mode, self.filter)
 
     def check_maps(self) -> None:
         """Refuse what affine maps don't take.

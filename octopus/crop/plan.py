@@ -11,12 +11,12 @@ import numpy as np
 from octopus.arrays import streams
 from octopus.arrays.boxes import boxes_view
 from octopus.arrays.checks import Device, at_work, check_apart, check_known, check_stream
+from octopus.arrays.dynamo_disabled import TRACER, apart, dynamo_disabled, marked
 from octopus.arrays.launch import PreparedLaunch
 from octopus.arrays.memo import keep
 from octopus.arrays.memory import Place, Stage, check_memory
 from octopus.arrays.plan import Plan
 from octopus.arrays.results import check_family, check_host_memory, result_view
-from octopus.arrays.untraced import TRACER, apart, marked, untraced
 from octopus.backends.cpu import get_num_threads
 from octopus.crop.check import BOX_SHAPES, check_box_dtype, check_index_dtype, check_one_shape
 from octopus.crop.cuda import INDEX_BYTES, TRANSFORM_BYTES, upload_bytes, upload_capacity
@@ -89,7 +89,7 @@ class CropPlan(Plan):
     (1, 3, 32, 32)
     """
 
-    @untraced
+    @dynamo_disabled
     def __init__(
         self,
         frame: Any,
@@ -172,9 +172,7 @@ class CropPlan(Plan):
         return self.spec.nbytes(self.max_boxes) + self._transform_bytes + boxes + frame
 
     @marked
-    def run(
-        self, frame: Any, boxes: Any, *, out: Any = None, stream: Any = None, **options: Unpack[RunOptions]
-    ) -> Any:
+    def run(self, frame: Any, boxes: Any, *, out: Any = None, stream: Any = None, **options: Unpack[RunOptions]) -> Any:
         """Crop and resize `boxes` out of `frame`; see `crop_resize` for all of these.
 
         Parameters
@@ -211,9 +209,7 @@ class CropPlan(Plan):
         finally:
             free.append(True)
 
-    def _run_anew(
-        self, frame: Any, boxes: Any, out: Any, stream: Any, options: Mapping[str, Any], asked: Asked
-    ) -> Any:
+    def _run_anew(self, frame: Any, boxes: Any, out: Any, stream: Any, options: Mapping[str, Any], asked: Asked) -> Any:
         """The long way of a run: look at all of it, and keep what the next such run needs."""
         check_known("run", options, RUN_OPTIONS)
         pixels, described = frame_view(frame), boxes_view(boxes)

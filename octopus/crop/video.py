@@ -59,9 +59,7 @@ def _coefficients(coding: Coding) -> np.ndarray:
     bits, unit = (10, 64) if coding.kind == "p010" else (8, 1)
     level = 2 ** (bits - 8)
     span = 2**bits - 1
-    black, luma, chroma = (
-        (16 * level, 219 * level, 224 * level) if coding.range == "limited" else (0, span, span)
-    )
+    black, luma, chroma = (16 * level, 219 * level, 224 * level) if coding.range == "limited" else (0, span, span)
     gain, colour = TOP / (luma * unit), TOP / (chroma * unit)
     base, neutral = -gain * black * unit, 128 * level * unit
     rv, bu = 2 * (1 - red) * colour, 2 * (1 - blue) * colour
@@ -207,9 +205,7 @@ def video_view(frame: Planes) -> VideoView:
     kind, dtype = frame.kind.upper(), DTYPES[frame.kind]
     for plane, name in ((y, "y"), (uv, "uv")):
         if not of_dtype(plane, (dtype,)):
-            raise InputError(
-                f"{name} of {kind} must be {dtype} in the machine's byte order, found {plane.dtype}"
-            )
+            raise InputError(f"{name} of {kind} must be {dtype} in the machine's byte order, found {plane.dtype}")
     if y.shape[2:] == (1,):
         y = replace(y, shape=y.shape[:2], strides=y.strides[:2])
     if len(y.shape) != 2 or 0 in y.shape or y.shape[0] % 2 or y.shape[1] % 2 or max(y.shape) > MAX_SIDE:

@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
 from octopus.arrays import streams
 from octopus.arrays.checks import Device, check_stream, check_tensor
+from octopus.arrays.dynamo_disabled import dynamo_disabled
 from octopus.arrays.results import check_host_memory
-from octopus.arrays.untraced import untraced
 from octopus.images.answer import Arrays, answer, new_arrays, result_bytes
 from octopus.images.found import look
 from octopus.images.sizes import smart_sizes
@@ -62,7 +62,7 @@ class RowOptions(Options, total=False):
     max_rows: int | None
 
 
-@untraced
+@dynamo_disabled
 def resize(
     images: Any, size: Any, *, out: Any = None, stream: Any = None, device: Device = "auto",
     **options: Unpack[ResizeOptions],
@@ -156,7 +156,7 @@ def resize(
     return run("resize", {"size": size, **options}, images, None, out, stream, device)
 
 
-@untraced
+@dynamo_disabled
 def resize_each(
     images: Any, sizes: Any, *, out: Any = None, stream: Any = None, device: Device = "auto",
     **options: Unpack[EachOptions],
@@ -197,7 +197,7 @@ def resize_each(
     return batch
 
 
-@untraced
+@dynamo_disabled
 def patch_rows(
     images: Any, sizes: Any, *, out: Any = None, stream: Any = None, device: Device = "auto",
     **options: Unpack[RowOptions],

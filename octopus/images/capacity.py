@@ -10,9 +10,7 @@ from octopus.images.spec import ImageSpec
 from octopus.ragged.check import whole
 
 
-def result_capacity(
-    options: Options, spec: ImageSpec, images: int, pixels: Any, rows: Any
-) -> tuple[int, ...]:
+def result_capacity(options: Options, spec: ImageSpec, images: int, pixels: Any, rows: Any) -> tuple[int, ...]:
     """Shape of the largest result of a plan.
 
     Raises
@@ -37,7 +35,5 @@ def source_capacity(staged: bool, pixels: Any) -> int:
     """Pixels of all images of a run of a plan, where they are brought to the GPU; else 0."""
     if staged == (pixels is None):
         verb = "needs" if staged else "doesn't take"
-        raise InputError(
-            f"this plan {verb} source_pixels, which is for images on the host that a GPU works on"
-        )
+        raise InputError(f"this plan {verb} source_pixels, which is for images on the host that a GPU works on")
     return whole("source_pixels", pixels) if staged else 0

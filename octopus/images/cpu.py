@@ -71,8 +71,7 @@ class CpuEngine:
         spec, tiles = self.spec, np.zeros((len(table) + 1, 3), np.int64)
         rows, columns = spec.item if spec.kind == "batch" else (table["rows"], table["columns"])
         scale_y, scale_x = (
-            table[before] / np.maximum(table[after], 1)
-            for before, after in (("height", "rows"), ("width", "columns"))
+            table[before] / np.maximum(table[after], 1) for before, after in (("height", "rows"), ("width", "columns"))
         )
         support = filter_support(filter_code(spec.filter, spec.antialias))
         ring = 2 * support * (np.maximum(scale_y, 1) if spec.antialias else 1) + 2 * LANES

@@ -89,9 +89,7 @@ class ResizeOptions(Options):
         if self.shortest is not None:
             whole("shortest", self.shortest)
             if self.crop is None:
-                raise InputError(
-                    f'shortest={shown(self.shortest)} needs crop="center", which cuts what is longer'
-                )
+                raise InputError(f'shortest={shown(self.shortest)} needs crop="center", which cuts what is longer')
         if self.pad_value is not None and not letterbox and self.crop is None:
             raise InputError(
                 f"pad_value={shown(self.pad_value)} was given, but nothing is padded with it; leave it out, or ask for "
@@ -127,9 +125,7 @@ class EachOptions(Options):
 
     def __post_init__(self) -> None:
         if dtype_text(self.dtype, ("bfloat16",)) == "bfloat16":
-            raise InputError(
-                "a RaggedBatch can't hold bfloat16; ask for float32 or float16, or for patch rows"
-            )
+            raise InputError("a RaggedBatch can't hold bfloat16; ask for float32 or float16, or for patch rows")
 
     def _own(self) -> dict[str, Any]:
         return {"layout": self.layout}
@@ -171,9 +167,7 @@ class RowOptions(Options):
         return in_rows(spec, checked_sizes(sizes, len(sides), spec.factor), self.most)
 
 
-OPERATIONS: dict[str, type[Options]] = {
-    made.operation: made for made in (ResizeOptions, EachOptions, RowOptions)
-}
+OPERATIONS: dict[str, type[Options]] = {made.operation: made for made in (ResizeOptions, EachOptions, RowOptions)}
 
 
 def options_of(operation: Any, options: dict[str, Any]) -> Options:

@@ -73,9 +73,7 @@ class Packing:
         self._left, self._spread = np.flatnonzero(~(whole | spread)), spread
         numbers = np.flatnonzero(whole | spread)
         # The last of pixels that are spread has a fourth byte, too.
-        spans = np.stack(
-            [numbers, self.begins[numbers], 0 * numbers, (lengths + spread)[numbers], spread[numbers]]
-        )
+        spans = np.stack([numbers, self.begins[numbers], 0 * numbers, (lengths + spread)[numbers], spread[numbers]])
         if self._batch:  # one piece, here as there
             spans = spans[:, :1]
             spans[3] = sizes.sum()
@@ -95,9 +93,7 @@ class Packing:
         columns = self.begins, sources.pointers, sizes.sum(keepdims=True) if self._batch else sizes
         return zip(*(column[: len(columns[2])].tolist() for column in columns), strict=True)
 
-    def copy(
-        self, sources: Sources, memory: NDArray[np.uint8], told: Callable[[int], Any] = lambda end: None
-    ) -> None:
+    def copy(self, sources: Sources, memory: NDArray[np.uint8], told: Callable[[int], Any] = lambda end: None) -> None:
         """Copy such images into bytes.
 
         Much of it by several threads: one alone is slower than the bus to a GPU. `told` is called now and then, in the

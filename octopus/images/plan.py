@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from octopus.arrays.checks import Device, check_stream, check_tensor
+from octopus.arrays.dynamo_disabled import dynamo_disabled
 from octopus.arrays.memo import keep
 from octopus.arrays.memory import check_memory
 from octopus.arrays.plan import Plan
 from octopus.arrays.results import check_host_memory
 from octopus.arrays.staging import Staging
-from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView
 from octopus.backends.cuda import device as gpu
 from octopus.backends.cuda import memory
@@ -108,7 +108,7 @@ class ImagePlan(Plan):
     ((1676, 1176), [[1, 34, 46], [1, 14, 8]])
     """
 
-    @untraced
+    @dynamo_disabled
     def __init__(
         self,
         operation: str,
@@ -164,7 +164,7 @@ class ImagePlan(Plan):
         made: ImageSpec = self.engine.spec
         return made
 
-    @untraced
+    @dynamo_disabled
     def run(self, images: Any, sizes: Any = None, *, out: Any = None, stream: Any = None) -> Any:
         """Do the operation; see it for what `images`, `sizes`, `out` and `stream` are, and for what is returned.
 
@@ -192,7 +192,7 @@ class ImagePlan(Plan):
                 self._run_gpu(job, results, arrays.out, stream)
             return answer(job.pattern, arrays)
 
-    @untraced
+    @dynamo_disabled
     def update(self, images: Any, sizes: Any = None) -> Any:
         """Write other images and sizes into the table that captured graphs read at their next replays; queue nothing.
 
@@ -251,9 +251,7 @@ class ImagePlan(Plan):
             (model.family, model.device, dtype, channels),
         )
         if found != planned:
-            raise InputError(
-                f"the plan is for images of (library, side, dtype, channels) {planned}, found {found}"
-            )
+            raise InputError(f"the plan is for images of (library, side, dtype, channels) {planned}, found {found}")
         if None not in (like.ordinal, model.ordinal) and like.ordinal != model.ordinal:
             raise InputError(f"the plan is for images on GPU {model.ordinal}, found GPU {like.ordinal}")
         count = len(geometry.sides)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays.checks import INT32_MAX, MAX_SIDE, is_count
-from octopus.arrays.untraced import untraced
+from octopus.arrays.dynamo_disabled import dynamo_disabled
 from octopus.errors import InputError, shown
 from octopus.images.spec import ImageSpec
 from octopus.ragged.check import integers
@@ -46,7 +46,7 @@ class Items(NamedTuple):
     shape: tuple[int, ...]
 
 
-@untraced
+@dynamo_disabled
 def smart_sizes(
     sizes: Any, factor: int = 28, min_pixels: int = MIN_PIXELS, max_pixels: int = MAX_PIXELS
 ) -> NDArray[np.int64]:
@@ -113,7 +113,7 @@ def _smart(sizes: Columns, factor: int, least: int, most: int) -> NDArray[np.int
     return made
 
 
-@untraced
+@dynamo_disabled
 def fit_sizes(sizes: Any, patch: int = 16, max_rows: int = 256) -> NDArray[np.int64]:
     """The sizes at which models of the NaViT kind see images: of as many whole patches as fit a limit.
 
@@ -153,9 +153,7 @@ def fit_sizes(sizes: Any, patch: int = 16, max_rows: int = 256) -> NDArray[np.in
         return np.array([_fit(height, width, int(patch), int(max_rows)) for height, width in found.tolist()])
     sides = found.astype(np.float64)
     least, most = np.full((2, len(found), 1), [[[FINEST / 10]], [[100.0]]])
-    while (
-        open_ := most - least >= FINEST
-    ).any():  # halved as in that function, so that no result differs from it
+    while (open_ := most - least >= FINEST).any():  # halved as in that function, so that no result differs from it
         middle = (least + most) / 2
         fits = np.prod(_patches(sides, middle, patch), axis=1, keepdims=True) <= max_rows
         least, most = np.where(open_ & fits, middle, least), np.where(open_ & ~fits, middle, most)

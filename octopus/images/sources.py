@@ -198,9 +198,7 @@ def _columns(found: Found, item: int) -> tuple[Columns, Columns, Any]:
             shapes = np.pad(shapes, ((0, 0), (0, 1)), constant_values=1)
         else:
             shapes = [(*s, 1) if len(s) == 2 else s for s in shapes]
-    rasters = (
-        [] if isinstance(found.images, RaggedBatch) else [type(image) is Raster for image in found.images]
-    )
+    rasters = [] if isinstance(found.images, RaggedBatch) else [type(image) is Raster for image in found.images]
     flat = flat | np.array(rasters) if any(rasters) else flat
     sides = _threes(shapes)
     return sides, contiguous_strides(sides, item) if strides is None else _threes(strides) * found.unit, flat

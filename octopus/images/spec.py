@@ -144,6 +144,4 @@ def _check_rows(layout: str, **sides: Any) -> None:
         if not whole or not 1 <= side <= MAX_PATCH:
             raise InputError(f"{name} must be an integer from 1 to {MAX_PATCH}, found {shown(side)}")
     if layout == "PPC" and sides["temporal"] != 1:
-        raise InputError(
-            f'order="PPC" has one copy of a patch in its row, found temporal={sides["temporal"]}'
-        )
+        raise InputError(f'order="PPC" has one copy of a patch in its row, found temporal={sides["temporal"]}')

@@ -30,9 +30,7 @@ def kernel_of(spec: ImageSpec) -> ImageKernel | None:
     if spec.kind == "rows" and spec.patch not in SIDES:
         return None
     sides = (spec.patch, spec.merge, spec.temporal) if spec.kind == "rows" else (1, 1, 1)
-    return ImageKernel(
-        spec.channels, code, spec.antialias, spec.rounding, spec.dtype, spec.kind, spec.layout, *sides
-    )
+    return ImageKernel(spec.channels, code, spec.antialias, spec.rounding, spec.dtype, spec.kind, spec.layout, *sides)
 
 
 class TensorKernel:

@@ -134,10 +134,7 @@ class Upload:
         launch = self.launch.kernel.prepared(
             self.launch, self.records, table=table, there=there, column=self.count, held=memory_there
         )
-        new, where = (
-            maker(job.model, job.items.shape, job.engine.spec.dtype),
-            streams.where(job.model.unowned),
-        )
+        new, where = (maker(job.model, job.items.shape, job.engine.spec.dtype), streams.where(job.model.unowned))
         return PreparedImages(launch, self._order, (there, there), new, where, Place(where()))
 
     def launch_on(self, job: Job, slot: Slot, device: int, results: Results, queue: Any) -> None:
@@ -152,9 +149,7 @@ class Upload:
             job.engine.pad(device, self.records, most, out, results.mask.pointer, queue)
 
 
-def _fill(
-    table: NDArray[Any], sources: Sources, job: Job, like: Launch | None
-) -> tuple[Launch, Columns | None]:
+def _fill(table: NDArray[Any], sources: Sources, job: Job, like: Launch | None) -> tuple[Launch, Columns | None]:
     """Write the table of a job, and tell its launch, and of which image each record is unless they are in order."""
     count, begins = len(sources), job.items.out
     used = table[:count]

@@ -168,13 +168,7 @@ class Results(NamedTuple):
 
 
 def pattern_of(
-    operation: str,
-    given: Mapping[str, Any],
-    found: Found,
-    sizes: Any,
-    device: Any,
-    library: str | None,
-    key: Any,
+    operation: str, given: Mapping[str, Any], found: Found, sizes: Any, device: Any, library: str | None, key: Any
 ) -> Pattern:
     """Check all of a call, unless this thread has had one like it; arguments are as of `api.run`."""
     memo: dict[Any, Any] = _thread.__dict__.setdefault("memo", {})
@@ -185,9 +179,7 @@ def pattern_of(
     except UnreadableError:
         return _look(operation, given, found, sizes, device, library)
     known: Pattern | None = memo.get(name)
-    return known or keep(
-        memo, name, _look(operation, given, found, sizes, device, library, memo, asked), MAX_CALLS
-    )
+    return known or keep(memo, name, _look(operation, given, found, sizes, device, library, memo, asked), MAX_CALLS)
 
 
 def _look(

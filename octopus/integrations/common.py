@@ -43,9 +43,7 @@ def check_version(package: str, tested: Sequence[str], older: bool = False) -> b
         )
     if newer and package not in _newer:
         _newer.add(package)
-        warnings.warn(
-            f"{package} {found} is newer than {first} to {last}, with which octopus was tested", stacklevel=3
-        )
+        warnings.warn(f"{package} {found} is newer than {first} to {last}, with which octopus was tested", stacklevel=3)
     return newer
 
 
@@ -79,9 +77,7 @@ def moved(code: Iterable[Any]) -> list[str]:
     """
     known = _digests()
     found = (named(one) for one in code)
-    return [
-        name for name, function in found if function is None or digest(function) not in known.get(name, ())
-    ]
+    return [name for name, function in found if function is None or digest(function) not in known.get(name, ())]
 
 
 def named(one: Any) -> tuple[str, Any]:

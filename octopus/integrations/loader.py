@@ -34,10 +34,7 @@ from octopus.ragged.convert import need
 
 TOGETHER = 64  # files that are decoded at a time
 MANY = 4 * TOGETHER  # files from which on a terminal is shown how many are done
-EXIF, TURNED = (
-    0x0112,
-    {2: (2,), 3: (1, 2), 4: (1,), 5: (), 6: (2,), 7: (1, 2), 8: (1,)},
-)  # axes that are reversed
+EXIF, TURNED = (0x0112, {2: (2,), 3: (1, 2), 4: (1,), 5: (), 6: (2,), 7: (1, 2), 8: (1,)})  # axes that are reversed
 PATHS = (str, os.PathLike)
 SOURCES = (*PATHS, bytes, bytearray, memoryview)
 UNDECODED = RuntimeError, DeprecationWarning  # of torchvision; the latter where warnings are errors
@@ -92,10 +89,7 @@ def read(
     """
     check_choice("decoder", decoder, ("auto", "pillow"))
     check_choice("errors", errors, ("raise", "skip", "none"))
-    torch, pillow = (
-        need("torch", "PyTorch", "pip install torch"),
-        need("PIL.Image", "Pillow", "pip install pillow"),
-    )
+    torch, pillow = (need("torch", "PyTorch", "pip install torch"), need("PIL.Image", "Pillow", "pip install pillow"))
     need("PIL.ImageOps", "Pillow", "pip install pillow")
     if isinstance(sources, SOURCES) or not isinstance(sources, Iterable):
         raise InputError(f"sources must be a list of files, found {shown_type(sources)}; pass [file]")
@@ -160,9 +154,7 @@ class _File:
         if self.error is not None:
             return False
         return (
-            self._opened.format in ("JPEG", "MPO")
-            and self._opened.mode in ("RGB", "L")
-            and END in self.content[-64:]
+            self._opened.format in ("JPEG", "MPO") and self._opened.mode in ("RGB", "L") and END in self.content[-64:]
         )
 
     @property

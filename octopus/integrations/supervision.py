@@ -58,11 +58,7 @@ def batched(infer: Callable[[Any], list[Any]], size: Any, **options: Any) -> Cal
 
     def callback(slices: list[Any]) -> list[Any]:
         batch, transform = images.resize(slices, size, letterbox=True, **options)
-        ways = (
-            transform.copy_to_host(stream=options.get("stream"))
-            if hasattr(transform, "copy_to_host")
-            else transform
-        )
+        ways = transform.copy_to_host(stream=options.get("stream")) if hasattr(transform, "copy_to_host") else transform
         found = infer(batch)
         if isinstance(found, list) and len(found) == len(slices):  # else the slicer says what is wrong
             for one, way in zip(found, ways, strict=True):

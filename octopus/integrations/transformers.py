@@ -24,20 +24,13 @@ import numpy as np
 
 from octopus import images as ops
 from octopus.arrays.checks import dtype_text
+from octopus.arrays.dynamo_disabled import dynamo_disabled
 from octopus.arrays.memo import UnreadableError, frozen
 from octopus.arrays.pillow import DecodeError, Raster, decode, is_pillow, is_transparent, rasters, rgb
-from octopus.arrays.untraced import untraced
 from octopus.backends.cpu.threads import get_num_threads, share
 from octopus.errors import DeviceError, InputError, OutOfMemoryError, shown_type
 from octopus.images.api import run
-from octopus.integrations.common import (
-    FallbackWarning,
-    UnknownError,
-    check_version,
-    is_newer,
-    moved,
-    warn_once,
-)
+from octopus.integrations.common import FallbackWarning, UnknownError, check_version, is_newer, moved, warn_once
 
 TESTED = ("5.17", "5.18", "5.19", "5.20", "5.21", "5.22", "5.23", "5.24")
 
@@ -160,9 +153,7 @@ def _filter_of(call: Call) -> Any:
         return "bilinear"
     resample = call.asked["resample"]
     if call.pil and isinstance(resample, str):
-        raise UnknownError(
-            f"resample={resample!r}: Pillow's backend knows no names and takes them for bilinear"
-        )
+        raise UnknownError(f"resample={resample!r}: Pillow's backend knows no names and takes them for bilinear")
     name = FILTERS.get(getattr(resample, "value", resample))
     if name is None:
         raise UnknownError(f"resample={resample} is none of {', '.join(sorted(set(FILTERS.values())))}")
@@ -201,9 +192,7 @@ def batch(call: Call) -> Any:
         if call.pil:
             sizes = np.array([_size_of(call, *sides) for sides in call.sides])
             if (((lack := cut - sizes) > 0) & (lack % 2 == 1)).any():
-                raise UnknownError(
-                    "an odd number of pixels is missing to crop_size, which Pillow's backend pads first"
-                )
+                raise UnknownError("an odd number of pixels is missing to crop_size, which Pillow's backend pads first")
             images = _in_order(call, sizes)
         made = call.launch("resize", images, size=cut, crop="center", shortest=size.shortest_edge)
     elif known == {"height", "width"}:
@@ -226,9 +215,7 @@ def _of_any_size(call: Call, sizes: list[tuple[int, int]]) -> Any:
         made = call.launch("resize", images, size=sizes[0])
         return _middle(made, call.asked["crop_size"]) if call.asked["do_center_crop"] else made
     if call.asked["do_center_crop"]:
-        raise UnknownError(
-            "the middle of images of different size is known for size={'shortest_edge': ...} alone"
-        )
+        raise UnknownError("the middle of images of different size is known for size={'shortest_edge': ...} alone")
     if call.dtype == "bfloat16":
         raise UnknownError("images of several sizes can't be bfloat16 here")
     return list(call.launch("resize_each", images, sizes))
@@ -281,11 +268,7 @@ def smart_rows(call: Call) -> Any:
             "sizes", lambda: partial(ops.smart_sizes, factor=factor, min_pixels=size.shortest_edge,
                                      max_pixels=size.longest_edge)
         )  # fmt: skip
-    own = {
-        "patch": asked["patch_size"],
-        "merge": asked["merge_size"],
-        "temporal": asked["temporal_patch_size"],
-    }
+    own = {"patch": asked["patch_size"], "merge": asked["merge_size"], "temporal": asked["temporal_patch_size"]}
     rows, grid = _rows(call, sizes, **own, **({"dtype": call.dtype} if call.pil else {}))
     return call.answer(pixel_values=rows, image_grid_thw=grid)
 
@@ -301,9 +284,7 @@ def fit_rows(call: Call) -> Any:
     mask: Any = (np.arange(most) < counts).astype(np.int32)  # on the host, as there
     mask = mask if call.pil else _torch().from_numpy(mask)
     shown = shapes if asked["return_tensors"] == "pt" else [tuple(pair) for pair in shapes.tolist()]
-    return call.answer(
-        pixel_values=call.listed(rows), pixel_attention_mask=call.listed(mask), spatial_shapes=shown
-    )
+    return call.answer(pixel_values=call.listed(rows), pixel_attention_mask=call.listed(mask), spatial_shapes=shown)
 
 
 def _sides(sides: Any) -> Any:
@@ -383,10 +364,7 @@ RESOLVING = ("__call__", "_preprocess_image_like_inputs")
 PREPARING = (
     "_prepare_image_like_inputs", "_prepare_images_structure", "fetch_images", "process_image", "convert_to_rgb",
 )  # fmt: skip
-CONVERTING = (
-    "transformers.image_transforms.convert_to_rgb",
-    "transformers.image_utils.make_flat_list_of_images",
-)
+CONVERTING = ("transformers.image_transforms.convert_to_rgb", "transformers.image_utils.make_flat_list_of_images")
 RULES = (
     "transformers.image_transforms.get_size_with_aspect_ratio",
     "transformers.image_transforms.get_resize_output_image_size",
@@ -397,10 +375,7 @@ PIL_RULES = (
     "transformers.image_transforms.normalize",
 )  # fmt: skip
 UTILS, BACKENDS = "transformers.image_processing_utils", "transformers.image_processing_backends"
-QWEN2_VL, SIGLIP2 = (
-    "transformers.models.qwen2_vl.image_processing",
-    "transformers.models.siglip2.image_processing",
-)
+QWEN2_VL, SIGLIP2 = ("transformers.models.qwen2_vl.image_processing", "transformers.models.siglip2.image_processing")
 FITTING = "get_image_size_for_max_num_patches"
 KNOWN = (
     Known(BACKENDS, "TorchvisionBackend", (*TORCH, "center_crop", "pad"), RULES, batch),
@@ -476,16 +451,8 @@ def accelerate(processor: Any, *, dtype: Any = None, untested: bool = False) -> 
     if wanted not in DTYPES:
         raise InputError(f"dtype={wanted} is none of {', '.join(DTYPES)}")
     if known is not None and known.pil and wanted == "bfloat16":
-        raise InputError(
-            f"dtype=bfloat16 needs a processor on torchvision, found {kind.__name__}; ask for float16"
-        )
-    why = (
-        "it computes something that octopus doesn't know"
-        if known is None
-        else _changed(known)
-        if newer
-        else ""
-    )
+        raise InputError(f"dtype=bfloat16 needs a processor on torchvision, found {kind.__name__}; ask for float16")
+    why = "it computes something that octopus doesn't know" if known is None else _changed(known) if newer else ""
     if why:
         warn_once(kind.__name__, why if dtype is None else f"{why}, and dtype={wanted} has no effect")
         return processor
@@ -496,9 +463,7 @@ def _known(kind: type) -> Known | None:
     """The row whose code makes this class's answer."""
     for row in KNOWN:
         owner = _owner(row)
-        if owner is not None and all(
-            getattr(kind, name, None) is getattr(owner, name, owner) for name in row.methods
-        ):
+        if owner is not None and all(getattr(kind, name, None) is getattr(owner, name, owner) for name in row.methods):
             return row
     return None
 
@@ -562,7 +527,7 @@ class _Accelerated:
     _dtype: str
     _forwards: bool  # whether nothing but known code comes before `_preprocess`
 
-    @untraced
+    @dynamo_disabled
     def preprocess(self, images: Any, *args: Any, **kwargs: Any) -> Any:
         """As the original, which checks options and images one by one at each call."""
         kind = self._kind(kwargs) if self._forwards and not args else None
@@ -670,11 +635,7 @@ def _gathered(images: Any, asked: dict[str, Any], pil: bool) -> tuple[list[Any],
         kind = type(image)
         if kind is np.ndarray or (kind.__name__ == "Tensor" and kind.__module__ == "torch"):
             shape = image.shape
-            if (
-                len(shape) != 3
-                or (shape[0] in CHANNELS) == (shape[2] in CHANNELS)
-                or 3 not in (shape[0], shape[2])
-            ):
+            if len(shape) != 3 or (shape[0] in CHANNELS) == (shape[2] in CHANNELS) or 3 not in (shape[0], shape[2]):
                 return None
             first.append(shape[0] == 3)
         elif is_pillow(kind):
@@ -769,13 +730,9 @@ def _class_of(kind: type, dtype: str) -> type:
 def _has_known_preparation(kind: type, row: Known) -> bool:
     """Whether options and images of a class reach `_preprocess` by known code alone, called from there at most."""
     backend = getattr(import_module(BACKENDS), "PilBackend" if row.pil else "TorchvisionBackend")
-    if any(
-        getattr(kind, name, None) is not getattr(backend, name, kind) for name in (*PREPARING, *RESOLVING)
-    ):
+    if any(getattr(kind, name, None) is not getattr(backend, name, kind) for name in (*PREPARING, *RESOLVING)):
         return False
-    *others, last = (
-        unwrap(one.__dict__["preprocess"]) for one in kind.__mro__ if "preprocess" in one.__dict__
-    )
+    *others, last = (unwrap(one.__dict__["preprocess"]) for one in kind.__mro__ if "preprocess" in one.__dict__)
     if last is not unwrap(backend.preprocess) or any(
         set(one.__code__.co_names) - {"super", "preprocess"} for one in others
     ):

@@ -89,13 +89,9 @@ def _batch(frames: Sequence[Any], asked: list[tuple[Any, dict[str, Any]]], half:
         raise UnknownError(f"items would be of several sizes: {height}x{width} and others")
     options: dict[str, Any] = {}
     if (inner[:, :2] != sizes).any():
-        rows, columns, top, left = inner_places(
-            height, width, np.array([frame.shape[:2] for frame in frames])
-        )
+        rows, columns, top, left = inner_places(height, width, np.array([frame.shape[:2] for frame in frames]))
         if (np.column_stack([rows, columns, -top, -left]) != inner).any():
-            raise UnknownError(
-                "a frame is not in the middle, not as large as it could be, or rounded otherwise"
-            )
+            raise UnknownError("a frame is not in the middle, not as large as it could be, or rounded otherwise")
         options = {"letterbox": True, "pad_value": asked[0][0].padding_value}
     made = images.resize(
         frames, (height, width), antialias=False, rounding="uint8", source="HWC", device=device,
@@ -204,9 +200,7 @@ def accelerate(target: Any, *, untested: bool = False) -> Any:
     return target
 
 
-def _replace(
-    target: Any, owner: type, methods: tuple[str, ...], compared: tuple[str, ...], **new: Any
-) -> None:
+def _replace(target: Any, owner: type, methods: tuple[str, ...], compared: tuple[str, ...], **new: Any) -> None:
     """Put functions in the place of methods of one object, if its class has those of the class that is known.
 
     With `compared`, what these call, it must also be code that is known.
@@ -278,14 +272,8 @@ def _crops_to_tensor(self: Any, crops: list[Any]) -> Any:
     """In the place of `ReID._crops_to_tensor`."""
     try:
         given, where = _brought(crops, self.device)
-        options: dict[str, Any] = {
-            "dtype": "float16" if self.fp16 else "float32",
-            "device": where,
-            **LIKE_BGR,
-        }
-        return _tensor(
-            images.resize(given, self.imgsz, antialias=False, source="HWC", **options), self.device
-        )
+        options: dict[str, Any] = {"dtype": "float16" if self.fp16 else "float32", "device": where, **LIKE_BGR}
+        return _tensor(images.resize(given, self.imgsz, antialias=False, source="HWC", **options), self.device)
     except KNOWN_ERRORS as error:
         warn_once(type(self).__name__, str(error))
     return type(self)._crops_to_tensor(self, crops)

@@ -19,10 +19,7 @@ import numpy as np
 IMAGE = np.dtype(
     [
         ("pointer", "i8"),  # address of channel 0, row 0, column 0
-        (
-            "out",
-            "i8",
-        ),  # element of the result where the item begins; with patch rows, number of its first row
+        ("out", "i8"),  # element of the result where the item begins; with patch rows, number of its first row
         ("plane_step", "i8"),  # from channel to channel; negative for BGR
         ("row_step", "i4"),
         ("pixel_step", "i4"),
@@ -30,10 +27,7 @@ IMAGE = np.dtype(
         ("width", "i4"),
         ("rows", "i4"),  # of the resized image
         ("columns", "i4"),
-        (
-            "top",
-            "i4",
-        ),  # the item's first row and column in the resized image; negative: so much padding before it
+        ("top", "i4"),  # the item's first row and column in the resized image; negative: so much padding before it
         ("left", "i4"),
         ("first_tile", "i4"),  # number of the image's first block
         ("spare", "i4"),

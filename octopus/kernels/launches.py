@@ -32,9 +32,7 @@ from __future__ import annotations
     HEAD,
 ) = range(35)  # fmt: skip
 
-BELOW, ABOVE, ARGUMENT, RECORD = range(
-    4
-)  # bytes to the first byte and to the one behind the last; which argument
+BELOW, ABOVE, ARGUMENT, RECORD = range(4)  # bytes to the first byte and to the one behind the last; which argument
 
 # Reasons for which nothing was launched; `DRIVER` and more are errors of the driver.
 OTHER_GPU, CAPTURED, OVERLAP, WRONG_BOXES, NO_MEMORY, DRIVER = 1, 2, 3, 4, 5, 16

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from octopus.arrays.dynamo_disabled import dynamo_disabled
 from octopus.arrays.results import host_copy
-from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView, family, view
 from octopus.errors import InputError, shown_type
 from octopus.ragged import convert, padded
@@ -79,7 +79,7 @@ class RaggedBatch:
     device: str = field(init=False, repr=False)
     size: int = field(init=False, repr=False)
 
-    @untraced
+    @dynamo_disabled
     def __post_init__(self) -> None:
         values = flat_view(self.values)
         offsets = kept_offsets(self.offsets, values)
@@ -97,7 +97,7 @@ class RaggedBatch:
         return partial(type(self), jagged=self.jagged), (self.values, self.offsets, self.shapes)
 
     @classmethod
-    @untraced
+    @dynamo_disabled
     def from_list(cls, items: Iterable[Any]) -> RaggedBatch:
         """Copy NumPy arrays, or torch tensors of one device, into a batch.
 
@@ -121,7 +121,7 @@ class RaggedBatch:
         return cls.from_arrays(values, shapes)
 
     @classmethod
-    @untraced
+    @dynamo_disabled
     def from_arrays(cls, values: Any, shapes: Any) -> RaggedBatch:
         """Wrap the values (T,) of items of these shapes (N, D), integers on the host; the values are not copied.
 
@@ -138,7 +138,7 @@ class RaggedBatch:
         return cls(values, offsets_of(integers(shapes, "shapes", 2)), shapes)
 
     @classmethod
-    @untraced
+    @dynamo_disabled
     def from_offsets(cls, values: Any, offsets: Any) -> RaggedBatch:
         """Wrap sequences that lie one after the other: values (T,), integer offsets (N + 1,) on the host or the GPU.
 
@@ -157,7 +157,7 @@ class RaggedBatch:
         return cls(values, offsets)
 
     @classmethod
-    @untraced
+    @dynamo_disabled
     def from_torch(cls, nested: Any) -> RaggedBatch:
         """Wrap a nested tensor of torch with the jagged layout, (N, j) or (N, j, ...), on the CPU or a GPU.
 
@@ -180,7 +180,7 @@ class RaggedBatch:
         return cls(values, offsets, jagged=jagged)
 
     @classmethod
-    @untraced
+    @dynamo_disabled
     def from_arrow(cls, array: Any) -> RaggedBatch:
         """Wrap a list array of Arrow: list, large list or fixed-size list of integers or floats, without nulls.
 
@@ -201,7 +201,7 @@ class RaggedBatch:
         """
         return cls(*convert.from_arrow(array))
 
-    @untraced
+    @dynamo_disabled
     def like(self, values: Any) -> RaggedBatch:
         """A batch of items of the same shapes with other values (T,), of any dtype.
 
@@ -224,7 +224,7 @@ class RaggedBatch:
         other.__dict__.update(self.__dict__, values=values, **_facts(found))
         return other
 
-    @untraced
+    @dynamo_disabled
     def to(self, device: Any, non_blocking: bool = False) -> RaggedBatch:
         """The batch with its values on another side: one copy, whatever the number of items.
 
@@ -249,7 +249,7 @@ class RaggedBatch:
         moved = self._tensor("to").to(device=device, non_blocking=non_blocking)
         return (self if moved.is_cuda else self.offsets_to_host()).like(moved)
 
-    @untraced
+    @dynamo_disabled
     def pin_memory(self) -> RaggedBatch:
         """The batch with its values in page-locked memory, from which a GPU copies by itself.
 
@@ -267,11 +267,11 @@ class RaggedBatch:
         """
         return self.like(self._tensor("pin_memory").pin_memory())
 
-    @untraced
+    @dynamo_disabled
     def __len__(self) -> int:
         return int(self.offsets.shape[0]) - 1
 
-    @untraced
+    @dynamo_disabled
     def __getitem__(self, index: int) -> Any:
         """A view of one item, of the same library as the values; writing to it writes to the batch.
 
@@ -291,12 +291,12 @@ class RaggedBatch:
             shape = tuple(self.shapes[index].tolist())
         return convert.part(self.values, start, stop, shape)
 
-    @untraced
+    @dynamo_disabled
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(len(self)))
 
     @property
-    @untraced
+    @dynamo_disabled
     def offsets_on_host(self) -> bool:
         """Whether the offsets are a NumPy array; else they are in GPU memory."""
         return isinstance(self.offsets, np.ndarray)
@@ -313,7 +313,7 @@ class RaggedBatch:
         """
         return () if self.jagged is None else self.jagged.shape[1:]
 
-    @untraced
+    @dynamo_disabled
     def offsets_to_host(self) -> RaggedBatch:
         """The same batch with offsets in host memory, checked: copied from the GPU, which is waited for.
 
@@ -331,7 +331,7 @@ class RaggedBatch:
             return self
         return RaggedBatch(self.values, host_copy(self.offsets), self.shapes, jagged=self.jagged)
 
-    @untraced
+    @dynamo_disabled
     def to_list(self) -> list[Any]:
         """Views of all items.
 
@@ -347,7 +347,7 @@ class RaggedBatch:
         """
         return list(self)
 
-    @untraced
+    @dynamo_disabled
     def to_padded(self, fill: float = 0) -> Any:
         """A copy of a batch on the host as one array, (N, longest side, ...), `fill` where an item has no element.
 
@@ -364,13 +364,11 @@ class RaggedBatch:
             If there is no room for it.
         """
         if self.device != "cpu":
-            raise InputError(
-                "to_padded needs values in host memory; on a GPU use to_torch().to_padded_tensor(fill)"
-            )
+            raise InputError("to_padded needs values in host memory; on a GPU use to_torch().to_padded_tensor(fill)")
         sides = padded.sides_of(self.offsets, self.inner) if self.shapes is None else self.shapes
         return padded.padded(view(self.values, "values"), sides, fill)
 
-    @untraced
+    @dynamo_disabled
     def to_torch(self) -> Any:
         """A nested tensor of torch with the jagged layout that shares the values, (N, j) or (N, j, ...).
 
@@ -391,7 +389,7 @@ class RaggedBatch:
         """
         return convert.to_torch(self.values, self.offsets, self.shapes, self.jagged)
 
-    @untraced
+    @dynamo_disabled
     def to_arrow(self, large: bool = False) -> Any:
         """A list array of Arrow that shares the values of a batch of sequences on the host.
 
@@ -420,16 +418,12 @@ class RaggedBatch:
 
     def _tensor(self, what: str) -> Any:
         if family(self.values) != "torch":
-            raise InputError(
-                f"{what} takes a batch of tensors, found values that are {shown_type(self.values)}"
-            )
+            raise InputError(f"{what} takes a batch of tensors, found values that are {shown_type(self.values)}")
         return self.values
 
     def _host_offsets(self, what: str) -> np.ndarray:
         if not self.offsets_on_host:
-            raise InputError(
-                f"{what} needs the offsets on the host, they are in GPU memory; use offsets_to_host()"
-            )
+            raise InputError(f"{what} needs the offsets on the host, they are in GPU memory; use offsets_to_host()")
         on_host: np.ndarray = self.offsets
         return on_host
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays.checks import INT32_MAX
-from octopus.arrays.untraced import untraced
+from octopus.arrays.dynamo_disabled import dynamo_disabled
 from octopus.arrays.views import view_of
 from octopus.errors import InputError, shown
 from octopus.ragged.check import sealed, whole
@@ -60,26 +60,26 @@ class BlockMap:
         return BlockMap, (self.strategy, self.offsets, self.owner, self.starts, self.threshold)
 
     @property
-    @untraced
+    @dynamo_disabled
     def nbytes(self) -> int:
         """Bytes of all arrays."""
         return sum(array.nbytes for array in self.arrays.values())
 
     @property
-    @untraced
+    @dynamo_disabled
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays by name, without those that the strategy does without."""
         found = {"offsets": self.offsets, "owner": self.owner, "starts": self.starts}
         return {name: array for name, array in found.items() if array is not None}
 
     @property
-    @untraced
+    @dynamo_disabled
     def blocks(self) -> int | None:
         """Blocks of `block_metadata`; the others take as many as their kernels like."""
         return None if self.starts is None else len(self.starts)
 
 
-@untraced
+@dynamo_disabled
 def build(strategy: Strategy, offsets: Any, *, threshold: int = DEFAULT_THRESHOLD) -> BlockMap:
     """Make the map of a batch on the host.
 
@@ -145,9 +145,7 @@ def lookup_table(offsets: NDArray[np.integer]) -> NDArray[np.int32]:
         raise _falling(offsets) from None
 
 
-def block_records(
-    offsets: NDArray[np.integer], threshold: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def block_records(offsets: NDArray[np.integer], threshold: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Item (blocks,) and first element (blocks,) of each block; an item of up to `threshold` elements has one.
 
     A larger item has more, an empty one none.
@@ -168,9 +166,7 @@ def block_records(
         return np.arange(len(lengths), dtype=np.int32), bounds[:-1].copy()
     blocks = int((-(-lengths // threshold)).sum())
     if blocks > INT32_MAX:
-        raise InputError(
-            f"{blocks:,} blocks of {threshold} elements are more than a grid holds; raise threshold"
-        )
+        raise InputError(f"{blocks:,} blocks of {threshold} elements are more than a grid holds; raise threshold")
     owner, starts = np.empty(blocks, np.int32), np.empty(blocks, np.int64)
     kernel = compile.load("ragged-records", _build_records)
     arrays = np.ascontiguousarray(bounds), owner, starts

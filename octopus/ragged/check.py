@@ -38,9 +38,7 @@ def whole(name: str, value: Any) -> int:
     except (TypeError, ValueError, RuntimeError):
         found = 0
     if not 1 <= found <= INT32_MAX:
-        raise InputError(
-            f"{name} must be a whole number, at least 1 and at most 2**31 - 1, found {shown(value)}"
-        )
+        raise InputError(f"{name} must be a whole number, at least 1 and at most 2**31 - 1, found {shown(value)}")
     return found
 
 
@@ -70,9 +68,7 @@ def flat_view(values: Any) -> ArrayView:
     check_tensor(values, "values")
     found = view(values, "values")
     if len(found.shape) != 1 or not found.contiguous:
-        raise InputError(
-            f"values must be a flat, contiguous array, found {found.shape} by {found.strides} bytes"
-        )
+        raise InputError(f"values must be a flat, contiguous array, found {found.shape} by {found.strides} bytes")
     if found.dtype.kind not in "biufc" or not found.dtype.isnative:
         raise InputError(f"values must be numbers in the machine's byte order, found {found.dtype}")
     return found
@@ -154,9 +150,7 @@ def check_elements(size: int, shapes: np.ndarray) -> None:
 def check_offsets(size: int, offsets: np.ndarray, shapes: np.ndarray | None) -> None:
     """Raise `InputError` unless offsets on the host cut `size` values into items of these shapes."""
     if offsets[0] != 0 or offsets[-1] != size:
-        raise InputError(
-            f"offsets run from {offsets[0]} to {offsets[-1]}; they must run from 0 to the {size} values"
-        )
+        raise InputError(f"offsets run from {offsets[0]} to {offsets[-1]}; they must run from 0 to the {size} values")
     lengths = np.diff(offsets)
     wrong = offsets[1:] < offsets[:-1]  # a difference may overflow
     if shapes is not None:
@@ -165,7 +159,5 @@ def check_offsets(size: int, offsets: np.ndarray, shapes: np.ndarray | None) -> 
         return
     item = int(np.argmax(wrong))
     if shapes is None:
-        raise InputError(
-            f"offsets must not fall: item {item} runs from {offsets[item]} to {offsets[item + 1]}"
-        )
+        raise InputError(f"offsets must not fall: item {item} runs from {offsets[item]} to {offsets[item + 1]}")
     raise InputError(f"item {item} has shape {tuple(shapes[item].tolist())} but {lengths[item]} values")

@@ -44,9 +44,7 @@ def need(module: str, product: str, install: str) -> Any:
     try:
         return import_module(module)
     except (ImportError, OSError) as error:
-        raise MissingPackageError(
-            f"this needs {product}, which can't be imported ({error}): {install}"
-        ) from error
+        raise MissingPackageError(f"this needs {product}, which can't be imported ({error}): {install}") from error
 
 
 def _torch() -> Any:
@@ -59,11 +57,7 @@ def _arrow() -> Any:
 
 def joined(items: Iterable[Any]) -> tuple[Any, np.ndarray]:
     """Items one after the other in a new flat array, of torch if they are, and their shapes (N, D)."""
-    if (
-        isinstance(items, (str, bytes, Mapping))
-        or not hasattr(items, "__iter__")
-        or getattr(items, "ndim", 1) == 0
-    ):
+    if isinstance(items, (str, bytes, Mapping)) or not hasattr(items, "__iter__") or getattr(items, "ndim", 1) == 0:
         raise InputError(f"from_list takes a list of arrays, found {shown_type(items)}")
     items = list(items)
     if not items:
@@ -77,9 +71,7 @@ def joined(items: Iterable[Any]) -> tuple[Any, np.ndarray]:
     if tensors == {True}:
         return _joined_tensors(items)
     if any(hasattr(item, "__cuda_array_interface__") for item in items):
-        raise InputError(
-            "from_list takes NumPy arrays and tensors; join what is on the GPU, then use from_arrays"
-        )
+        raise InputError("from_list takes NumPy arrays and tensors; join what is on the GPU, then use from_arrays")
     arrays = [_array(number, item) for number, item in enumerate(items)]
     _check_alike({(array.dtype.name, array.ndim) for array in arrays})
     return np.concatenate([array.ravel() for array in arrays]), _shapes(arrays)
@@ -151,9 +143,7 @@ def _check_nested(torch: Any, nested: Any) -> None:
     # Of a ragged side torch knows no number.
     ragged = [axis for axis, side in enumerate(nested.shape) if not isinstance(side, int)]
     if ragged != [1]:
-        raise InputError(
-            f"the ragged side must be axis 1 of the nested tensor, found {ragged}; transpose it back"
-        )
+        raise InputError(f"the ragged side must be axis 1 of the nested tensor, found {ragged}; transpose it back")
     if nested.lengths() is not None:
         raise InputError("the nested tensor has holes between its items; close them with nested.contiguous()")
 
@@ -164,10 +154,7 @@ def to_torch(values: Any, offsets: Any, shapes: np.ndarray | None, jagged: Jagge
     flat = _tensor(torch, values, "values")
     parts = jagged or _jagged(torch, flat, offsets, shapes)
     return torch.nested.nested_tensor_from_jagged(
-        flat.view(parts.shape),
-        parts.offsets.to(flat.device),
-        min_seqlen=parts.shortest,
-        max_seqlen=parts.longest,
+        flat.view(parts.shape), parts.offsets.to(flat.device), min_seqlen=parts.shortest, max_seqlen=parts.longest
     )
 
 
@@ -198,9 +185,7 @@ def _tensor(torch: Any, array: Any, name: str) -> Any:
     try:
         if found.device == "cpu":
             return torch.from_numpy(found.numpy())
-        return (
-            torch.as_tensor(array) if hasattr(array, "__cuda_array_interface__") else torch.from_dlpack(array)
-        )
+        return torch.as_tensor(array) if hasattr(array, "__cuda_array_interface__") else torch.from_dlpack(array)
     except TypeError as error:
         raise InputError(f"torch can't take the {name}: {error}") from error
 
@@ -257,9 +242,7 @@ def to_arrow(values: Any, offsets: np.ndarray, large: bool) -> Any:
     arrow = _arrow()
     found = view(values, "values")
     if found.device != "cpu":
-        raise InputError(
-            "to_arrow needs values in host memory, they are on the GPU; copy them to the host first"
-        )
+        raise InputError("to_arrow needs values in host memory, they are on the GPU; copy them to the host first")
     if found.dtype.kind not in "iuf" or found.dtype.itemsize > 8:
         raise InputError(f"to_arrow takes integers and floats of up to 64 bits, found {found.dtype}")
     if not large and offsets[-1] > INT32_MAX:

@@ -48,13 +48,8 @@ def run(
     blocks, size = -(-total // PART), PART
     if made.starts is not None:
         blocks, size = len(made.starts), made.threshold
-    arrays = (
-        (*parameters, None, None)[:2],
-        (sides.get("widths"), sides.get("heights"), made.owner, made.starts),
-    )
-    first, second, *others = (
-        0 if array is None else array.ctypes.data for group in arrays for array in group
-    )
+    arrays = ((*parameters, None, None)[:2], (sides.get("widths"), sides.get("heights"), made.owner, made.starts))
+    first, second, *others = (0 if array is None else array.ctypes.data for group in arrays for array in group)
     # Operations read both parameters, whether they use them or not.
     zeros = np.zeros(0 if second else items, np.float32)
     first, second = first or zeros.ctypes.data, second or zeros.ctypes.data

@@ -48,9 +48,7 @@ class Cut:
     def _check_shapes(self, batch: RaggedBatch) -> None:
         assert self.shapes is not None
         if batch.shapes is None or batch.shapes.shape != self.shapes.shape:
-            raise InputError(
-                "the plan is for images (height, width), the batch has items of other dimensions"
-            )
+            raise InputError("the plan is for images (height, width), the batch has items of other dimensions")
         if not np.array_equal(batch.shapes, self.shapes):
             item = int(np.argmax((batch.shapes != self.shapes).any(axis=1)))
             found, planned = (tuple(shapes[item].tolist()) for shapes in (batch.shapes, self.shapes))

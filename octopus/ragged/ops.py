@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from octopus.arrays import streams
 from octopus.arrays.checks import Device
-from octopus.arrays.untraced import untraced
+from octopus.arrays.dynamo_disabled import dynamo_disabled
 from octopus.arrays.views import view
 from octopus.kernels.operations import OPERATIONS
 from octopus.ragged import parameters
@@ -17,7 +17,7 @@ from octopus.ragged.plan import RaggedPlan
 __all__ = ["OPERATIONS", "blur3x3", "blur5x5_sobel", "gamma", "multiply", "normalize", "threshold"]
 
 
-@untraced
+@dynamo_disabled
 def multiply(
     batch: RaggedBatch, gain: Any, *, out: Any = None, strategy: Strategy | Literal["auto"] = "auto",
     threshold: int | None = None, device: Device = "auto", stream: Any = None,
@@ -59,7 +59,7 @@ def multiply(
     return plan.run(batch, gain, out=out, stream=stream)
 
 
-@untraced
+@dynamo_disabled
 def normalize(
     batch: RaggedBatch, mean: Any, std: Any, *, out: Any = None, strategy: Strategy | Literal["auto"] = "auto",
     threshold: int | None = None, device: Device = "auto", stream: Any = None,
@@ -101,9 +101,7 @@ def normalize(
     >>> normalize(batch, 1, [1, 2], device="cpu").values.tolist()
     [0.0, 0.5, 2.5]
     """
-    plan = RaggedPlan(
-        "normalize", batch, strategy=strategy, threshold=threshold, device=device, stream=stream
-    )
+    plan = RaggedPlan("normalize", batch, strategy=strategy, threshold=threshold, device=device, stream=stream)
     queue = None
     if stream is not None:
         queue = streams.stream_for(view(batch.values, "values"), None, stream)
@@ -111,7 +109,7 @@ def normalize(
     return plan.run(batch, mean, inverse, out=out, stream=stream)
 
 
-@untraced
+@dynamo_disabled
 def threshold(
     batch: RaggedBatch, level: Any, *, out: Any = None, strategy: Strategy | Literal["auto"] = "auto",
     threshold: int | None = None, device: Device = "auto", stream: Any = None,
@@ -150,13 +148,11 @@ def threshold(
     >>> threshold(batch, [0.5, 2], device="cpu").values.tolist()
     [1, 0, 1]
     """
-    plan = RaggedPlan(
-        "threshold", batch, strategy=strategy, threshold=threshold, device=device, stream=stream
-    )
+    plan = RaggedPlan("threshold", batch, strategy=strategy, threshold=threshold, device=device, stream=stream)
     return plan.run(batch, level, out=out, stream=stream)
 
 
-@untraced
+@dynamo_disabled
 def gamma(
     batch: RaggedBatch, exponent: Any, *, out: Any = None, strategy: Strategy | Literal["auto"] = "auto",
     threshold: int | None = None, device: Device = "auto", stream: Any = None,
@@ -202,7 +198,7 @@ def gamma(
     return plan.run(batch, exponent, out=out, stream=stream)
 
 
-@untraced
+@dynamo_disabled
 def blur3x3(
     batch: RaggedBatch, *, out: Any = None, strategy: Strategy | Literal["auto"] = "auto",
     threshold: int | None = None, device: Device = "auto", stream: Any = None,
@@ -242,7 +238,7 @@ def blur3x3(
     return plan.run(batch, out=out, stream=stream)
 
 
-@untraced
+@dynamo_disabled
 def blur5x5_sobel(
     batch: RaggedBatch, *, out: Any = None, strategy: Strategy | Literal["auto"] = "auto",
     threshold: int | None = None, device: Device = "auto", stream: Any = None,
@@ -280,7 +276,5 @@ def blur5x5_sobel(
     >>> blur5x5_sobel(batch, device="cpu")[0].tolist()
     [[5.0, 5.0, 5.0]]
     """
-    plan = RaggedPlan(
-        "blur5x5_sobel", batch, strategy=strategy, threshold=threshold, device=device, stream=stream
-    )
+    plan = RaggedPlan("blur5x5_sobel", batch, strategy=strategy, threshold=threshold, device=device, stream=stream)
     return plan.run(batch, out=out, stream=stream)

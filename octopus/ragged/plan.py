@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from octopus.arrays import streams
 from octopus.arrays.checks import Device, check_stream, check_tensor
+from octopus.arrays.dynamo_disabled import dynamo_disabled
 from octopus.arrays.memory import Stage, check_memory
 from octopus.arrays.plan import Plan
 from octopus.arrays.results import result_memory
-from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import is_capturing
@@ -86,7 +86,7 @@ class RaggedPlan(Plan):
     ([0.0, 2.0, 4.0, 6.0], [0.0, 3.0, 6.0, 9.0])
     """
 
-    @untraced
+    @dynamo_disabled
     def __init__(
         self, operation: str, batch: RaggedBatch, *, strategy: Strategy | Literal["auto"] = "auto",
         threshold: int | None = None, device: Device = "auto", stream: Any = None, made: BlockMap | None = None,
@@ -115,7 +115,7 @@ class RaggedPlan(Plan):
         self._memory.keep(uploaded.memory)
         self._engines: dict[bool, CudaRagged] = {}
 
-    @untraced
+    @dynamo_disabled
     def run(self, batch: RaggedBatch, *values: Any, out: Any = None, stream: Any = None) -> RaggedBatch:
         """Do the operation.
 
@@ -191,16 +191,12 @@ class RaggedPlan(Plan):
         assert self.map is not None
         cpu.run(self.operation, source, out, self.map, [_on_host(value) for value in given], self._sides)
 
-    def _run_cuda(
-        self, batch: RaggedBatch, source: ArrayView, out: ArrayView, given: list[Any], stream: Any
-    ) -> None:
+    def _run_cuda(self, batch: RaggedBatch, source: ArrayView, out: ArrayView, given: list[Any], stream: Any) -> None:
         read = dict(zip(("first", "second"), given, strict=False))
         if self.map is None:
             read["offsets"] = view(batch.offsets, "offsets")
             if read["offsets"].dtype != self._offset_dtype:
-                raise InputError(
-                    f"the plan is for offsets of {self._offset_dtype}, found {read['offsets'].dtype}"
-                )
+                raise InputError(f"the plan is for offsets of {self._offset_dtype}, found {read['offsets'].dtype}")
         on_gpu = {name: value for name, value in read.items() if isinstance(value, ArrayView)}
         from_host = {name: value for name, value in read.items() if name not in on_gpu}
         queue = self._memory.enter(stream, (source, out, *on_gpu.values()))
@@ -269,9 +265,7 @@ def _resolve(strategy: str, operation: str, batch: RaggedBatch, device: str) -> 
         found = tuned.strategy_for(device, operation)
         return blockmap.DEFAULT if found in NEEDS_HOST and not batch.offsets_on_host else found
     if not blockmap.is_strategy(strategy):
-        raise InputError(
-            f"there is no strategy {shown(strategy)}; use auto or one of {', '.join(blockmap.STRATEGIES)}"
-        )
+        raise InputError(f"there is no strategy {shown(strategy)}; use auto or one of {', '.join(blockmap.STRATEGIES)}")
     if strategy in NEEDS_HOST and not batch.offsets_on_host:
         raise InputError(
             f"{strategy} is built on the host but the offsets are in GPU memory; use block_search, or offsets_to_host()"

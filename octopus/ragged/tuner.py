@@ -86,9 +86,7 @@ class Tuning(NamedTuple):
             for row in (row for row in self.evidence if row.operation == operation):
                 name = row.strategy + (f" ({row.threshold} elements per block)" if row.threshold else "")
                 mark = "  <- chosen" if row.strategy == self.choice[group] else ""
-                found.append(
-                    f"{operation}: {name}: kernel {row.kernel_ms:.3f} ms, setup {row.setup_ms:.3f} ms{mark}"
-                )
+                found.append(f"{operation}: {name}: kernel {row.kernel_ms:.3f} ms, setup {row.setup_ms:.3f} ms{mark}")
         return found
 
 
@@ -124,9 +122,7 @@ def tune(device: Device = "auto", *, uses: int = 1, keep: bool = True) -> Tuning
     evidence = tuple(row for operation in PROBES.values() for row in _probe(batch, _only(plans, operation)))
     probe_ms = (time.perf_counter() - started) * 1e3
     choice = {group: _best(evidence, operation, uses).strategy for group, operation in PROBES.items()}
-    records = [
-        row for row in evidence if row.strategy == "block_metadata" and row.operation == PROBES["pointwise"]
-    ]
+    records = [row for row in evidence if row.strategy == "block_metadata" and row.operation == PROBES["pointwise"]]
     threshold = min(records, key=lambda row: row.cost(uses)).threshold
     if keep:
         tuned.keep(side, choice, threshold)
@@ -224,6 +220,5 @@ def _best(evidence: tuple[Evidence, ...], operation: str, uses: int) -> Any:
     rows = [row for row in evidence if row.operation == operation]
     limit = min(row.cost(uses) for row in rows) * AS_GOOD
     return min(
-        (row for row in rows if row.cost(uses) <= limit),
-        key=lambda row: (ORDER.index(row.strategy), row.cost(uses)),
+        (row for row in rows if row.cost(uses) <= limit), key=lambda row: (ORDER.index(row.strategy), row.cost(uses))
     )

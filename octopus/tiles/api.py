@@ -6,7 +6,7 @@ from typing import Any
 
 from octopus.arrays import streams
 from octopus.arrays.checks import Device
-from octopus.arrays.untraced import untraced
+from octopus.arrays.dynamo_disabled import dynamo_disabled
 from octopus.tiles.check import image_view
 from octopus.tiles.plan import TilePlan
 from octopus.tiles.rules import best_within, otsu_threshold
@@ -14,7 +14,7 @@ from octopus.tiles.rules import best_within, otsu_threshold
 __all__ = ["TilePlan", "best_within", "keep_tiles", "otsu_threshold", "tile_means"]
 
 
-@untraced
+@dynamo_disabled
 def keep_tiles(
     image: Any,
     tiles: Any,
@@ -82,7 +82,7 @@ def keep_tiles(
     return plan.run(image, threshold, stream=stream)
 
 
-@untraced
+@dynamo_disabled
 def tile_means(
     image: Any,
     tiles: Any,

@@ -95,13 +95,9 @@ def image_spec(image: ArrayView) -> ImageSpec:
 def check_tile_form(tiles: ArrayView) -> None:
     """Tiles are (N, 4) integers; on the GPU contiguous and of a dtype that the kernel reads."""
     if len(tiles.shape) != 2 or tiles.shape[1] != 4:
-        raise InputError(
-            f"tiles must have shape (N, 4), found {tiles.shape}; no tiles are numpy.empty((0, 4), int)"
-        )
+        raise InputError(f"tiles must have shape (N, 4), found {tiles.shape}; no tiles are numpy.empty((0, 4), int)")
     if tiles.dtype.kind not in "iu":
-        raise InputError(
-            f"tiles cover whole pixels and must be integers, found {tiles.dtype}; round them first"
-        )
+        raise InputError(f"tiles cover whole pixels and must be integers, found {tiles.dtype}; round them first")
     if tiles.shape[0] > INT32_MAX:
         raise InputError(f"{tiles.shape[0]} tiles are more than one launch can address; split the batch")
     if tiles.device == "cuda":
@@ -129,8 +125,7 @@ def host_tiles(tiles: NDArray[Any], spec: ImageSpec) -> NDArray[np.int32]:
             else f"reaches outside the image of {spec.width}x{spec.height} pixels; clip it first"
         )
         raise InputError(
-            f"tile {first} = ({left}, {top}, {right}, {bottom}) {why}; wrong tiles: {int((~good).sum())} of "
-            f"{len(good)}"
+            f"tile {first} = ({left}, {top}, {right}, {bottom}) {why}; wrong tiles: {int((~good).sum())} of {len(good)}"
         )
     return tiles.astype(np.int32, order="C")
 

@@ -11,9 +11,9 @@ import numpy as np
 from octopus.arrays import streams
 from octopus.arrays.boxes import boxes_view
 from octopus.arrays.checks import Device, check_stream
+from octopus.arrays.dynamo_disabled import dynamo_disabled
 from octopus.arrays.memory import Stage, check_memory
 from octopus.arrays.plan import Plan
-from octopus.arrays.untraced import untraced
 from octopus.arrays.views import ArrayView, view
 from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import is_capturing
@@ -85,7 +85,7 @@ class TilePlan(Plan):
     ([True, True], [0.2, 0.2])
     """
 
-    @untraced
+    @dynamo_disabled
     def __init__(
         self, image: Any, tiles: Any, *, scale: float | None = None, nodata: int | None = None, device: Device = "auto",
         stream: Any = None,
@@ -127,7 +127,7 @@ class TilePlan(Plan):
             self._memory.keep(*self.engine.owned)
         self._hold()
 
-    @untraced
+    @dynamo_disabled
     def run(self, image: Any, threshold: float = -math.inf, *, stream: Any = None) -> tuple[Any, Any]:
         """Flags and means of an image's tiles; see `keep_tiles`.
 

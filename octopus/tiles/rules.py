@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus.arrays.dynamo_disabled import dynamo_disabled
 from octopus.arrays.results import host_copy
-from octopus.arrays.untraced import untraced
 from octopus.arrays.views import view_of
 from octopus.errors import InputError
 from octopus.tiles.check import number
 
 
-@untraced
+@dynamo_disabled
 def otsu_threshold(means: Any) -> float:
     """The brightness that parts tiles into two groups by Otsu's criterion: the variance between them is largest.
 
@@ -54,7 +54,7 @@ def otsu_threshold(means: Any) -> float:
     return min(float((values[best] + values[best + 1]) / 2), float(np.nextafter(values[best + 1], -np.inf)))
 
 
-@untraced
+@dynamo_disabled
 def best_within(means: Any, sizes: Any, budget: float) -> NDArray[np.bool_]:
     """The brightest tiles that fit a budget: from the brightest on, each is kept if there is still room for it.
 
@@ -101,7 +101,5 @@ def _numbers(array: Any, name: str) -> NDArray[np.float64]:
     """A flat array of numbers on the host."""
     found = view_of(array, name)
     if len(found.shape) != 1 or found.dtype.kind not in "iuf":
-        raise InputError(
-            f"{name} must be a flat array of numbers, found {found.dtype} of shape {found.shape}"
-        )
+        raise InputError(f"{name} must be a flat array of numbers, found {found.dtype} of shape {found.shape}")
     return np.asarray(found.numpy() if found.device == "cpu" else host_copy(array), np.float64)

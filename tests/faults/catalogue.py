@@ -15,7 +15,7 @@ VERIFY = "verify:"  # before the name of a check of `octopus verify`; else a fil
 
 _STUDY, _TESTS, _BUILD = "workflow/octopus_study", "tests/study", "paper/build"
 _DRONE = "data/reference/nvidia-h100-80gb-hbm3/drone.csv"
-_EFFORT = f"{_TESTS}/peers/test_peer_effort.py"
+_EFFORT = f"{_TESTS}/baselines/test_baseline_effort.py"
 _CLAIMS, _PUBLISHED = f"{_TESTS}/report/test_claims.py", f"{_TESTS}/report/test_published.py"
 _RESIZE = "crop = cv2.resize(self.job.frame[y1:y2, x1:x2].astype(np.float32), self._size)"
 
@@ -130,10 +130,7 @@ FAULTS = (
         "unwritten-memory",
         f"{_STUDY}/studies/arena/layers.py",
         swap("poison(made.output())", "pass", "_answer"),
-        (
-            f"{VERIFY}answers",
-            f"{_TESTS}/studies/test_arena.py::test_every_crop_is_compared_and_on_poisoned_memory",
-        ),
+        (f"{VERIFY}answers", f"{_TESTS}/studies/test_arena.py::test_every_crop_is_compared_and_on_poisoned_memory"),
         "the memory of the result is not poisoned before an answer is checked",
     ),
     Fault(
@@ -145,10 +142,7 @@ FAULTS = (
             "batch.expected[made.edge][:1])",
             "_answer",
         ),
-        (
-            f"{VERIFY}answers",
-            f"{_TESTS}/studies/test_arena.py::test_every_crop_is_compared_and_on_poisoned_memory",
-        ),
+        (f"{VERIFY}answers", f"{_TESTS}/studies/test_arena.py::test_every_crop_is_compared_and_on_poisoned_memory"),
         "the first crop alone is compared",
     ),
     # clocks
@@ -183,21 +177,21 @@ FAULTS = (
     # baselines
     Fault(
         "twice",
-        f"{_STUDY}/peers/opencv.py",
+        f"{_STUDY}/baselines/opencv.py",
         swap(_RESIZE, f"{_RESIZE}\n        {_RESIZE}"),
         (f"{VERIFY}baselines",),
         "OpenCV resizes every crop twice",
     ),
     Fault(
         "slowed",
-        f"{_STUDY}/peers/opencv.py",
+        f"{_STUDY}/baselines/opencv.py",
         swap(_RESIZE, f"{_RESIZE}\n        __import__('time').sleep(1e-3)"),
         (f"{VERIFY}baselines",),
         "OpenCV sleeps a millisecond for every crop",
     ),
     Fault(
         "roi-align-twice",
-        f"{_STUDY}/peers/roi_align.py",
+        f"{_STUDY}/baselines/roi_align.py",
         swap(
             "planes = self.planes(self._planes)",
             "planes = self.planes(self._planes)\n        self._roi_align(planes, self._rois, self.job.size)",
@@ -207,7 +201,7 @@ FAULTS = (
     ),
     Fault(
         "cvcuda-twice",
-        f"{_STUDY}/peers/cvcuda.py",
+        f"{_STUDY}/baselines/cvcuda.py",
         swap(
             "        super().kernels()\n        self.cv.normalize_into",
             "        super().kernels()\n        super().kernels()\n        self.cv.normalize_into",
@@ -217,9 +211,9 @@ FAULTS = (
     ),
     Fault(
         "torch-on-one-thread",
-        f"{_STUDY}/peers/availability.py",
+        f"{_STUDY}/baselines/availability.py",
         swap("torch.set_num_threads(get_num_threads())", "torch.set_num_threads(1)"),
-        (f"{_TESTS}/peers/test_availability.py",),
+        (f"{_TESTS}/baselines/test_availability.py",),
         "PyTorch has one thread, Octopus all",
     ),
     # sensors
@@ -231,13 +225,7 @@ FAULTS = (
         "a voltage in millivolts is taken for a power",
     ),
     # stored rows
-    Fault(
-        "edited-row",
-        _DRONE,
-        _of_rows(_double),
-        (f"{VERIFY}digests",),
-        "a time was changed after it was measured",
-    ),
+    Fault("edited-row", _DRONE, _of_rows(_double), (f"{VERIFY}digests",), "a time was changed after it was measured"),
     Fault("cut-csv", _DRONE, _of_rows(_cut), (f"{VERIFY}digests",), "half of the rows are missing"),
     Fault(
         "edited-row-renewed",
@@ -324,11 +312,7 @@ FAULTS = (
     Fault(
         "inverted-ratio",
         f"{_STUDY}/report/measured.py",
-        swap(
-            "ratio_interval(both[other], both[method])",
-            "ratio_interval(both[method], both[other])",
-            "speedup",
-        ),
+        swap("ratio_interval(both[other], both[method])", "ratio_interval(both[method], both[other])", "speedup"),
         (f"{VERIFY}ratios",),
         "a speed-up is that of the other method",
     ),

@@ -163,10 +163,7 @@ def fail_without_faults(faults: Sequence[Fault], built: Path | None) -> Iterator
 def main(names: list[str]) -> int:
     """Try faults, all unless some are named; return 1 where one is missed, 2 where something fails without any."""
     faults = [BY_ID[name] for name in names] or list(FAULTS)
-    with (
-        TemporaryDirectory(prefix="octopus-faults-") as folder,
-        chdir(ROOT),
-    ):  # a report names its files by paths
+    with TemporaryDirectory(prefix="octopus-faults-") as folder, chdir(ROOT):  # a report names its files by paths
         after = any(place_of(by)[0] for fault in faults for by in fault.fails)
         built = build(Paths(), None, Path(folder)) if after else None
         if broken := list(fail_without_faults(faults, built)):

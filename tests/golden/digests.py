@@ -58,10 +58,7 @@ def made(root: Path) -> list[Digest]:
         tables = outputs.tables_of(frame, judgements)
         return [
             *_numbers(frame),
-            *(
-                _digest("table", name, typst(name, table).splitlines())
-                for name, table in sorted(tables.items())
-            ),
+            *(_digest("table", name, typst(name, table).splitlines()) for name, table in sorted(tables.items())),
             *(_digest("figure", name, _drawn(name, frame)) for name in sorted(outputs.figures())),
             _digest("claims", "all", (_line(*one[:1], *one[4:9], one.verdict) for one in judgements)),
         ]
@@ -89,9 +86,7 @@ def _drawn(name: str, frame: Frame) -> Iterator[str]:
         for line in axes.lines:
             yield _line("line", *map(_rounded, np.ravel(np.asarray(line.get_xydata(), float))))
         for patch in axes.patches:
-            yield _line(
-                "patch", *map(_rounded, patch.get_path().get_extents(patch.get_patch_transform()).bounds)
-            )
+            yield _line("patch", *map(_rounded, patch.get_path().get_extents(patch.get_patch_transform()).bounds))
         for collection in axes.collections:
             points = np.asarray(collection.get_offsets(), float)
             yield _line("marks", *map(_rounded, np.ravel(points)))

@@ -37,9 +37,7 @@ class Draw:
 
     def __init__(self, draw: st.DrawFn) -> None:
         self.of, self.regions = draw, []
-        self.random = np.random.default_rng(
-            draw(st.integers(0, 2**32 - 1))
-        )  # of pixels, which nobody has to shrink
+        self.random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))  # of pixels, which nobody has to shrink
 
     def pick(self, *values):
         """One of them; hypothesis prefers the first."""
@@ -111,12 +109,7 @@ def loop(kind: str, number: int, seconds: float, progress: Progress) -> dict[str
         found["refused"] += error is None
         found["worst"] = max(found["worst"], error or 0.0)
 
-    options = {
-        "database": None,
-        "deadline": None,
-        "phases": phases,
-        "suppress_health_check": list(HealthCheck),
-    }
+    options = {"database": None, "deadline": None, "phases": phases, "suppress_health_check": list(HealthCheck)}
     for turn in itertools.count():
         if time.monotonic() >= stop:
             return found

@@ -24,15 +24,10 @@ def warm_up(kind: str) -> None:
     """Compile or load all kernels."""
     planes = [np.zeros((2, 2), np.uint8), np.zeros((1, 2), np.uint8)]
     frames: list[tuple[Any, str]] = [
-        (
-            VIDEO[name][0](*(plane.astype(VIDEO[name][1]) for plane in planes), matrix="bt709", range="full"),
-            "RGB",
-        )
+        (VIDEO[name][0](*(plane.astype(VIDEO[name][1]) for plane in planes), matrix="bt709", range="full"), "RGB")
         for name in KINDS
     ]
-    frames += [
-        (np.zeros((2, 2, len(order)), dtype), order) for dtype, orders in ORDERS.items() for order in orders
-    ]
+    frames += [(np.zeros((2, 2, len(order)), dtype), order) for dtype, orders in ORDERS.items() for order in orders]
     choices = ({}, {"letterbox": True}, {"antialias": True})
     if kind == "samples":
         frames += [(np.zeros((2, 2, 3), dtype), "RGB") for dtype in ("uint8", "uint16", "float32")]
@@ -142,10 +137,7 @@ def options_of(drawn, dtype, channels, frames, count):
         return values.tolist() if form == "list" else values.astype(np.float32 if form == "single" else float)
 
     scale = drawn.pick(top, 1000.0) if drawn.few(0.3) else None
-    unit, mode = (
-        top / (scale or 1.0),
-        drawn.pick("constant", "edge", "reflect") if outside == "pad" else "constant",
-    )
+    unit, mode = (top / (scale or 1.0), drawn.pick("constant", "edge", "reflect") if outside == "pad" else "constant")
     options = {
         "mean": numbers(0, unit) if drawn.few(0.5) else None,
         "std": numbers(unit / 300, unit) if drawn.few(0.5) else None,
@@ -199,9 +191,7 @@ def axis_of(drawn, limit, kind, outside):
         return drawn.pick((0.0, high), (low, limit), (0.0, limit))
     if kind == "next":
         at = np.float32(drawn.upto(int(limit), 0))
-        ends = np.sort(
-            [np.nextafter(at, np.float32(way)) for way in drawn.pick((-9, at), (at, 1e9), (-9, 1e9))]
-        )
+        ends = np.sort([np.nextafter(at, np.float32(way)) for way in drawn.pick((-9, at), (at, 1e9), (-9, 1e9))])
         if outside == "pad":  # the reference moves boxes, which 53 bits allow for no smaller numbers
             ends = np.copysign(np.maximum(np.abs(ends), 2.0**-45), ends)
         return drawn.pick((float(ends[0]), float(ends[1])), (0.0, float(ends[1])), (float(ends[0]), limit))
@@ -224,9 +214,7 @@ def sample(drawn, options, boxes, frame, size):
     maps = drawn.few(0.6)
     options |= {"antialias": False, "filter": drawn.pick("nearest", "bicubic", *["bilinear"] * maps)}
     options["dtype"] = options["dtype"] if options["dtype"] in RESULTS else "float32"
-    if (
-        maps or options["filter"] == "nearest"
-    ):  # whose reference is moved, which may round a letterbox otherwise
+    if maps or options["filter"] == "nearest":  # whose reference is moved, which may round a letterbox otherwise
         options["letterbox"] = False
         if (options["outside"], options["pad_mode"]) != ("pad", "constant"):
             options.pop("pad_value", None)

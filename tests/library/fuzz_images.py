@@ -22,9 +22,7 @@ def warm_up(kind: str) -> None:
     """Compile or load all kernels."""
     for form in FORMS:
         for rounding in ("none", *FIXED) if form in PILLOW else ("none",):
-            images.resize(
-                [np.zeros((2, 2, form[1]), form[0])], 1, dtype=form[2], rounding=rounding, device="cpu"
-            )
+            images.resize([np.zeros((2, 2, form[1]), form[0])], 1, dtype=form[2], rounding=rounding, device="cpu")
 
 
 def draw(drawn, kind):
@@ -34,11 +32,7 @@ def draw(drawn, kind):
     given = [image_of(drawn, f"image{n}", sides, channels, np.dtype(source), first) for n in range(count)]
     order = drawn.pick(*ORDERS[channels])
     rounding = drawn.pick("none", "uint8", *FIXED) if form in PILLOW or order[3:] else "none"
-    options = {
-        "filter": drawn.pick("bilinear", "bicubic", "lanczos", "nearest"),
-        "rounding": rounding,
-        "dtype": dtype,
-    }
+    options = {"filter": drawn.pick("bilinear", "bicubic", "lanczos", "nearest"), "rounding": rounding, "dtype": dtype}
     options |= {
         "antialias": drawn.few(0.7) or rounding in FIXED,
         "source": "CHW" if first else "HWC",

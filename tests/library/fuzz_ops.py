@@ -16,9 +16,7 @@ def warm_up(kind: str) -> None:
     """Compile or load all kernels."""
     for operation, dtype, strategy in product(OPERATIONS, ("float32", "uint8"), STRATEGIES):
         batch = RaggedBatch.from_list([np.ones((1, 1), dtype)])
-        RaggedPlan(operation, batch, strategy=strategy, device="cpu").run(
-            batch, *[1.0] * PARAMETERS[operation]
-        )
+        RaggedPlan(operation, batch, strategy=strategy, device="cpu").run(batch, *[1.0] * PARAMETERS[operation])
 
 
 def draw(drawn, kind):
@@ -32,11 +30,7 @@ def draw(drawn, kind):
     into = drawn.pick("new", "given", *["in place"] * (operation in POINTWISE and dtype == stored))
     if into != "in place":
         drawn.frozen(values)
-    out = (
-        {"new": None, "in place": values}.get(into)
-        if into != "given"
-        else drawn.array("out", values.shape, stored)
-    )
+    out = {"new": None, "in place": values}.get(into) if into != "given" else drawn.array("out", values.shape, stored)
     options = {"strategy": drawn.pick("auto", *STRATEGIES)}
     if options["strategy"] == "block_metadata" and drawn.few(0.7):
         limit = drawn.upto(drawn.pick(3, 40, 2000, 100_000))
@@ -50,10 +44,7 @@ def draw(drawn, kind):
         assert out is None or found is out
         return call.check(found, right)
 
-    return (
-        f"{operation} of {dtype}, planned {planned}, {options}, {into}\n{shapes.tolist()}\n{parameters}",
-        make,
-    )
+    return (f"{operation} of {dtype}, planned {planned}, {options}, {into}\n{shapes.tolist()}\n{parameters}", make)
 
 
 def shapes_of(drawn, dimensions):

@@ -33,13 +33,8 @@ def draw(drawn, kind):
             low = drawn.upto(limit - 1, 0)
             ends.append((0, limit) if drawn.few(0.1) else (low, drawn.upto(limit, low + 1)))
         rows.append([ends[0][0], ends[1][0], ends[0][1], ends[1][1]])
-    tiles, form = (
-        np.array(rows, int).reshape(-1, 4),
-        drawn.pick("list", "i2", "i4", "i8", "u2", ">i4", "columns"),
-    )
-    tiles = (
-        rows if form == "list" and rows else np.asfortranarray(tiles) if len(form) > 3 else tiles.astype(form)
-    )
+    tiles, form = (np.array(rows, int).reshape(-1, 4), drawn.pick("list", "i2", "i4", "i8", "u2", ">i4", "columns"))
+    tiles = rows if form == "list" and rows else np.asfortranarray(tiles) if len(form) > 3 else tiles.astype(form)
     options = {}
     if drawn.few(0.5):
         value = drawn.random.choice(image.ravel()) if drawn.few(0.7) else drawn.upto(2, 0)
@@ -53,7 +48,4 @@ def draw(drawn, kind):
         call.check(*call.call(image, tiles, by, device="cpu"))
         return 0.0
 
-    return (
-        f"image {dtype} {image.shape} by {image.strides} bytes, above {threshold}, {options}, {by}, {rows}",
-        make,
-    )
+    return (f"image {dtype} {image.shape} by {image.strides} bytes, above {threshold}, {options}, {by}, {rows}", make)

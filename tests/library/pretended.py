@@ -191,9 +191,7 @@ class PretendedGpu:
 
     def words_of(self, kinds: str, values: Any) -> Any:
         """Of the kernel that was asked for last, whose types the arguments must have."""
-        own = "".join(
-            KINDS[kind][2] if kind in KINDS else "Q" for kind in self.kernels[self._asked].signature
-        )
+        own = "".join(KINDS[kind][2] if kind in KINDS else "Q" for kind in self.kernels[self._asked].signature)
         assert kinds == own, (kinds, own)
         return words_of(kinds, values)
 
@@ -202,9 +200,7 @@ class PretendedGpu:
 
         def address_of(name, version, flags):
             assert (version, flags) == (of_driver.VERSION, LEGACY)
-            return 0, ctypes.cast(
-                self._functions[of_driver.FUNCTIONS.index(name.decode())], ctypes.c_void_p
-            ).value
+            return 0, ctypes.cast(self._functions[of_driver.FUNCTIONS.index(name.decode())], ctypes.c_void_p).value
 
         def function_of(handle):
             self._asked = handle

@@ -69,9 +69,7 @@ def test_public_modules_are_imported_in_every_way(code):
 def test_a_type_checker_sees_no_names_made_up_at_run_time(root):
     """Otherwise it takes every misspelt name for a good one."""
     tree = ast.parse((root / "octopus/__init__.py").read_text())
-    assert not [
-        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "__getattr__"
-    ]
+    assert not [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "__getattr__"]
     with pytest.raises(AttributeError, match="no attribute 'crop_resise'"):
         octopus.crop_resise  # noqa: B018
 

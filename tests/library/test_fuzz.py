@@ -62,9 +62,7 @@ def test_any_call_is_right_and_stays_within_its_memory(kind, tmp_path):
 
 
 @pytest.mark.parametrize("at_end", [True, False])
-@pytest.mark.parametrize(
-    "what", ["ctypes.string_at(offset, 1)", "ctypes.memset(offset, 0, 1)"], ids=["read", "write"]
-)
+@pytest.mark.parametrize("what", ["ctypes.string_at(offset, 1)", "ctypes.memset(offset, 0, 1)"], ids=["read", "write"])
 def test_a_byte_too_far_is_a_crash_whose_call_is_known(at_end, what, tmp_path):
     code = ACROSS.replace("WHAT", what).replace("ATEND", str(at_end))
     done = run(["-c", code, str(tmp_path / "progress")], 60)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from octopus import NV12, P010, crop_resize
-from octopus_study.peers.native_methods import to_nv12
+from octopus_study.baselines.native_methods import to_nv12
 from octopus_study.reference import crops as reference
 
 cv2 = pytest.importorskip("cv2")
@@ -66,9 +66,7 @@ def opencv_warped():
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
     frame, border = FRAME.astype(np.float32), cv2.BORDER_REPLICATE
     maps = MAPS.astype(np.float64)
-    return np.stack(
-        [cv2.warpAffine(frame, one, (WIDTH, HEIGHT), flags=flags, borderMode=border) for one in maps]
-    )
+    return np.stack([cv2.warpAffine(frame, one, (WIDTH, HEIGHT), flags=flags, borderMode=border) for one in maps])
 
 
 def pil(plane, filter=Image.Resampling.BILINEAR):
@@ -148,26 +146,19 @@ OTHERS = {
     ('edge="image"', "torchvision: `roi_align`, aligned, one sample"): roi_align,
     ('dtype="uint8"', "OpenCV: `resize` of the uint8 crop"): lambda: opencv(dtype=np.uint8),
     ('dtype="uint8"', "CV-CUDA: `resize` of the uint8 crop"): lambda: cvcuda(np.uint8),
-    ('dtype="bfloat16"', "PyTorch: `interpolate` of the float32 crop, rounded"): lambda: interpolate(
-        dtype="bfloat16"
-    ),
+    ('dtype="bfloat16"', "PyTorch: `interpolate` of the float32 crop, rounded"): lambda: interpolate(dtype="bfloat16"),
     ("antialias=True", "PIL: `resize` of each channel in float32"): lambda: each(pil_exact),
     ("antialias=True", "PyTorch: `interpolate` with `antialias=True`"): lambda: interpolate(antialias=True),
     ("antialias=True", "torchvision: `resize` with `antialias=True`"): torchvision_antialias,
     ('antialias=True, dtype="uint8"', "PIL: `resize` in 8 bits"): lambda: each(pil, np.uint8),
-    (
-        "letterbox=True",
-        "OpenCV: `resize` and `copyMakeBorder`, sizes as of Ultralytics' `LetterBox`",
-    ): lambda: each(opencv_letterbox),
+    ("letterbox=True", "OpenCV: `resize` and `copyMakeBorder`, sizes as of Ultralytics' `LetterBox`"): lambda: each(
+        opencv_letterbox
+    ),
     ('filter="nearest"', "OpenCV: `INTER_NEAREST_EXACT`"): lambda: opencv(cv2.INTER_NEAREST_EXACT),
     ('filter="nearest"', "PyTorch: `nearest-exact`"): lambda: interpolate("nearest-exact"),
-    ('filter="nearest"', "PIL: `NEAREST`"): lambda: each(
-        lambda crop: pil(crop, Image.Resampling.NEAREST), np.uint8
-    ),
+    ('filter="nearest"', "PIL: `NEAREST`"): lambda: each(lambda crop: pil(crop, Image.Resampling.NEAREST), np.uint8),
     ('filter="bicubic"', "OpenCV: `INTER_CUBIC` of the float32 crop"): lambda: opencv(cv2.INTER_CUBIC),
-    ('filter="bicubic"', "PyTorch: bicubic `interpolate` of the float32 crop"): lambda: interpolate(
-        "bicubic"
-    ),
+    ('filter="bicubic"', "PyTorch: bicubic `interpolate` of the float32 crop"): lambda: interpolate("bicubic"),
     ("affine maps as the boxes", "OpenCV: `warpAffine` with `WARP_INVERSE_MAP`"): opencv_warped,
     ("affine maps as the boxes", "float64: the definition"): lambda: reference.warp(
         FRAME, MAPS, SIZE, np.zeros(3), np.ones(3), "NHWC"

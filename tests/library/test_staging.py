@@ -27,9 +27,7 @@ class Event:
 def log(monkeypatch):
     events = []
     monkeypatch.setattr(
-        staging,
-        "current",
-        lambda: SimpleNamespace(create_event=lambda: Event(events), default_stream="default"),
+        staging, "current", lambda: SimpleNamespace(create_event=lambda: Event(events), default_stream="default")
     )
     monkeypatch.setattr(staging.memory, "pinned", lambda shape, dtype: np.zeros(shape, dtype))
     return events

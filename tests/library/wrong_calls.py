@@ -113,11 +113,7 @@ def equal(found: Any, right: Any, within: float = 0.0) -> bool:
     return (
         found.shape == right.shape
         and found.dtype == right.dtype
-        and (
-            np.allclose(found, right, 0, within)
-            if within
-            else np.array_equal(found, right, found.dtype.kind == "f")
-        )
+        and (np.allclose(found, right, 0, within) if within else np.array_equal(found, right, found.dtype.kind == "f"))
     )
 
 
@@ -130,7 +126,5 @@ def _made(value: Any) -> Any:
 def _shown(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.size > 4:
         return f"{type(value).__name__}-{value.dtype}{value.shape}".replace(" ", "")
-    text = re.sub(
-        r" at 0x\w+", "", repr(value)
-    )  # each of the processes that share the tests has another address
+    text = re.sub(r" at 0x\w+", "", repr(value))  # each of the processes that share the tests has another address
     return " ".join(text.split())[:40]

@@ -53,10 +53,7 @@ def shown(notebook: nbformat.NotebookNode) -> tuple[str, int]:
     """Return all text and the number of pictures that a notebook shows; it has no error anywhere."""
     everything = list(outputs(notebook))
     assert [output for output in everything if output["output_type"] == "error"] == []
-    texts = (
-        str(output.get("text", "")) + str(output.get("data", {}).get("text/html", ""))
-        for output in everything
-    )
+    texts = (str(output.get("text", "")) + str(output.get("data", {}).get("text/html", "")) for output in everything)
     return "".join(texts), sum("image/png" in output.get("data", {}) for output in everything)
 
 
@@ -78,14 +75,12 @@ def test_explore_results_offers_machines_studies_layers_and_claims(tmp_path: Pat
     text, pictures = shown(notebook)
     assert pictures >= 1
     offered = str(notebook.metadata.widgets)
-    assert all(
-        word in offered for word in ("pretended-gpu", "stage_timing", "arena", "device", "not reproduced")
-    )
+    assert all(word in offered for word in ("pretended-gpu", "stage_timing", "arena", "device", "not reproduced"))
     assert "faster" in text and "pretended-gpu/" in text  # verdicts, and the way of a number
 
 
 @pytest.mark.parametrize("config", ["config", "core"])
-def test_add_your_gpu_vets_promotes_and_compares(config: str, tmp_path: Path) -> None:
+def test_add_your_gpu_vets_adds_and_compares(config: str, tmp_path: Path) -> None:
     """A core run, which lies elsewhere, is taken where there is no full one, and is refused as a reference."""
     reference = write_run(tmp_path / "reference", "pretended-gpu", "gpu", quick=True, only=("arena",)).parent
     place = "results/core" if config == "core" else "results"
@@ -96,17 +91,15 @@ def test_add_your_gpu_vets_promotes_and_compares(config: str, tmp_path: Path) ->
         record["config"]["values"] = settings
         path.write_text(json.dumps(record))
     folders = {"results_dir": str(tmp_path / "results/mine"), "reference_dir": str(reference)}
-    text, pictures = shown(
-        run_notebook("add_your_gpu", tmp_path, **folders, promote_to=str(tmp_path / "new"))
-    )
+    text, pictures = shown(run_notebook("add_your_gpu", tmp_path, **folders, reference_to=str(tmp_path / "new")))
     assert pictures == 1 and "intervals_overlap" in text and "machine: CPU: ok" in text
     assert "No run lies in" not in text
     if config == "core":
         assert "this is the core run of" in text
         assert "it was measured with other settings: measure.max_seconds is" in text
-        assert "promoted" not in text and not (tmp_path / "new").exists()
+        assert "added to" not in text and not (tmp_path / "new").exists()
     else:
-        assert "promoted to mine" in text and "core run" not in text and "other settings" not in text
+        assert "added to mine" in text and "core run" not in text and "other settings" not in text
         assert (tmp_path / "new/mine/arena.csv").read_bytes() == (results / "arena.csv").read_bytes()
 
 

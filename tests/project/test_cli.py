@@ -65,9 +65,7 @@ def test_an_unknown_command_is_named_with_those_near_it() -> None:
     assert "no such command 'dotor'; did you mean doctor?" in result.stderr
 
 
-def test_a_package_whose_commands_are_broken_does_not_stop_the_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_package_whose_commands_are_broken_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli, "entry_points", lambda group: [Unloadable()])
     result = octopus("tune", "--help")
     assert (result.exit_code, result.stdout.split()[:3]) == (0, ["usage:", "octopus", "tune"])
@@ -92,7 +90,7 @@ def test_verbose_stands_before_the_command(root: Path) -> None:
         "validate",
         "power-selftest",
         "report numbers",
-        "report promote",
+        "report add-reference",
         "report power-checks",
     ],
 )

@@ -9,14 +9,7 @@ import pytest
 import yaml
 
 from octopus.errors import InputError
-from octopus_study.config import (
-    MIRROR_VARIABLE,
-    Config,
-    check_config,
-    config_schema,
-    load_config,
-    parse_overrides,
-)
+from octopus_study.config import MIRROR_VARIABLE, Config, check_config, config_schema, load_config, parse_overrides
 
 
 @pytest.fixture
@@ -57,9 +50,7 @@ def test_committed_configurations_fit_the_schema(root: Path, name: str) -> None:
         ("raw_dir", "data/{raw}", "raw_dir: String should match pattern '^[^{}]*$', found 'data/{raw}'"),
     ],
 )
-def test_errors_say_where_what_and_what_is_allowed(
-    standard: Path, key: str, value: object, message: str
-) -> None:
+def test_errors_say_where_what_and_what_is_allowed(standard: Path, key: str, value: object, message: str) -> None:
     with pytest.raises(InputError) as error:
         load_config(standard, {key: value})
     assert message in str(error.value)

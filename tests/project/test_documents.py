@@ -26,14 +26,7 @@ FOLDERS = ("docs", "docs/integrations")
 PAGES = tuple(f"{folder}/{path.name}" for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.md")))
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", *PAGES)
 # Pages with examples, which follow each other on a page; those with torch run in tests/library/test_docs.py.
-EXAMPLES = (
-    "README.md",
-    "docs/running.md",
-    "docs/tutorial.md",
-    "docs/crops.md",
-    "docs/images.md",
-    "docs/tiles.md",
-)
+EXAMPLES = ("README.md", "docs/running.md", "docs/tutorial.md", "docs/crops.md", "docs/images.md", "docs/tiles.md")
 # Where documents name code; elsewhere they also name what a run writes.
 CODE = ("config/", "docs/", "notebooks/", "octopus/", "profiles/", "tests/", "workflow/")
 # Written in two parts, so that this file doesn't hold them.
@@ -81,9 +74,7 @@ def test_the_numbers_of_the_readme_are_those_of_the_references(root: Path, refer
         ("docs/integrations/transformers.md", "inputs", inputs_block(references)),
     ):
         begin, end = (mark.format(name) for mark in MARKS)
-        assert (root / page).read_text().partition(begin)[2].partition(end)[0] == text, (
-            "run `octopus report readme`"
-        )
+        assert (root / page).read_text().partition(begin)[2].partition(end)[0] == text, "run `octopus report readme`"
     runs = block(references).partition("Measured on: ")[2].partition(". Written")[0].split("; ")
     assert len(runs) == len(set(runs)) > 1
 
@@ -113,9 +104,7 @@ def test_make_targets_of_the_documents_exist(root: Path) -> None:
     makefile = (root / "Makefile").read_text()
     targets = {words[1] for words in commands(root) if words[0] == "make"}
     assert targets >= {"paper", "test", "lint"}
-    assert [
-        target for target in sorted(targets) if not re.search(rf"^{target}:", makefile, re.MULTILINE)
-    ] == []
+    assert [target for target in sorted(targets) if not re.search(rf"^{target}:", makefile, re.MULTILINE)] == []
 
 
 @pytest.mark.parametrize("document", [*DOCUMENTS, "figures/README.md"])
@@ -145,8 +134,6 @@ def test_tracked_files_name_no_machine_and_no_index(root: Path) -> None:
     found = []
     for path in tracked(root):
         text = path.read_text(encoding="utf-8", errors="ignore")
-        if any(word in text for word in (*FORBIDDEN, *here)) or (
-            path != Path(__file__) and re.search(SECRETS, text)
-        ):
+        if any(word in text for word in (*FORBIDDEN, *here)) or (path != Path(__file__) and re.search(SECRETS, text)):
             found.append(path.relative_to(root).as_posix())
     assert found == []

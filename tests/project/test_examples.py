@@ -20,13 +20,7 @@ TINY = ["--frames", "6", "--most", "4", "--width", "96", "--height", "64"]
 def run(root: Path, arguments: list[str], name: str = "drone_stream", **environment: str) -> str:
     command = [sys.executable, f"examples/{name}.py", *arguments]
     done = subprocess.run(
-        command,
-        cwd=root,
-        env=os.environ | environment,
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=300,
+        command, cwd=root, env=os.environ | environment, check=True, capture_output=True, text=True, timeout=300
     )
     return done.stderr
 
@@ -141,9 +135,7 @@ def test_images_of_a_folder_by_two_workers_of_ray(root: Path, tmp_path: Path) ->
         ([[1, 0], [2, 3], [4]], "expected images from 0 on, found [1, 0]"),
     ],
 )
-def test_images_that_are_lost_twice_or_out_of_place_are_found(
-    root: Path, places: Any, words: str | None
-) -> None:
+def test_images_that_are_lost_twice_or_out_of_place_are_found(root: Path, places: Any, words: str | None) -> None:
     checked = runpy.run_path(str(root / "examples/ray_images.py"))["checked"]
     batches = [{"place": np.array(place), "pixels": np.array(place)} for place in places]
     if words is None:

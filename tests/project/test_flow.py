@@ -85,10 +85,7 @@ def test_the_sample_is_taken_on_request_and_left_for_real_data(flow: Workflow, m
 
 @pytest.mark.parametrize(
     ("settings", "studies"),
-    [
-        (("--config", "studies=[]"), set()),
-        (("--config", "effort=core"), set(load_config(CORE).studies)),
-    ],
+    [(("--config", "studies=[]"), set()), (("--config", "effort=core"), set(load_config(CORE).studies))],
     ids=["verify", "core"],
 )
 def test_a_door_measures_what_it_says(flow: Workflow, settings: tuple[str, ...], studies: set[str]) -> None:
@@ -136,9 +133,9 @@ def test_every_part_of_a_command_is_quoted(flow: Workflow) -> None:
 
 
 def test_a_killed_run_needs_no_unlocking(flow: Workflow) -> None:
-    """And what it fetched before keeps its receipt, which Snakemake deletes before the job that it was killed in."""
-    locks, receipt = flow.folder / ".snakemake/locks", flow.folder / "data/raw/visdrone-val.json"
-    before = receipt.read_text()
+    """And what it fetched before keeps its manifest, which Snakemake deletes before the job that it was killed in."""
+    locks, manifest = flow.folder / ".snakemake/locks", flow.folder / "data/raw/visdrone-val.json"
+    before = manifest.read_text()
     first = flow.start("data", "-R", "fetch_visdrone", *HERE)
     while first.poll() is None and not any(locks.glob("*.lock")):
         time.sleep(0.02)
@@ -149,7 +146,7 @@ def test_a_killed_run_needs_no_unlocking(flow: Workflow) -> None:
     assert second.returncode != 0 and "LockException" in second.stdout
     assert any(locks.glob("*.lock"))
     flow.jobs("data", "-R", "fetch_visdrone", *HERE)
-    assert receipt.read_text() == before
+    assert manifest.read_text() == before
 
 
 @pytest.mark.parametrize("ends", ["killed", "failed"])

@@ -23,8 +23,7 @@ LOCKS = ("requirements.lock", "requirements-cuda12.lock")
 NEVER = {"ultralytics", "sahi", "supervision"}
 LEFT_OUT = {
     "requirements.lock": {"cuda12"} | NEVER,
-    "requirements-cuda12.lock": {"cuda13", "torch", "transformers", "peers", "models", "arena-cuda13"}
-    | NEVER,
+    "requirements-cuda12.lock": {"cuda13", "torch", "transformers", "baselines", "models", "arena-cuda13"} | NEVER,
 }
 CONDA_NAMES = {"matplotlib-base": "matplotlib"}
 Ranges = dict[str, SpecifierSet]
@@ -41,8 +40,7 @@ class Project(NamedTuple):
 @pytest.fixture(scope="module")
 def project(root: Path) -> Project:
     library, artifact = (
-        tomllib.loads((root / folder / "pyproject.toml").read_text())["project"]
-        for folder in (".", "workflow")
+        tomllib.loads((root / folder / "pyproject.toml").read_text())["project"] for folder in (".", "workflow")
     )
     extras = library["optional-dependencies"] | artifact["optional-dependencies"]
     assert len(extras) == len(library["optional-dependencies"]) + len(artifact["optional-dependencies"])
@@ -99,9 +97,7 @@ def conda_ranges(root: Path) -> tuple[Ranges, str]:
     return found, str(python)
 
 
-def test_environment_has_the_names_and_ranges_of_the_projects_and_the_notebooks(
-    root: Path, project: Project
-) -> None:
+def test_environment_has_the_names_and_ranges_of_the_projects_and_the_notebooks(root: Path, project: Project) -> None:
     found, python = conda_ranges(root)
     assert found == project.dependencies | project.extras["notebooks"]
     assert SpecifierSet(python) == project.python
@@ -139,9 +135,7 @@ def test_every_package_has_hashes_and_somebody_who_needs_it(
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_an_install_has_what_its_extra_asks_for(
-    root: Path, project: Project, script: ModuleType, lock: str
-) -> None:
+def test_an_install_has_what_its_extra_asks_for(root: Path, project: Project, script: ModuleType, lock: str) -> None:
     text = (root / lock).read_text()
     for extra in project.extras.keys() - LEFT_OUT[lock]:
         found = names(script.chosen(text, {script.EVERY, extra}))

@@ -28,9 +28,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from octopus_study.peers.availability import need
-from octopus_study.peers.job import CropJob
-from octopus_study.peers.method import ON_THE_HOST, CropMethod
+from octopus_study.baselines.availability import need
+from octopus_study.baselines.job import CropJob
+from octopus_study.baselines.method import ON_THE_HOST, CropMethod
 
 
 class ToyCrops(CropMethod):
@@ -42,7 +42,7 @@ class ToyCrops(CropMethod):
     def __init__(self, job: CropJob) -> None:
         super().__init__(job.on_host())
         self.on_host = job.on_gpu
-        self._resize = need("cv2", "Toy", "pip install -e './workflow[peers]'").resize
+        self._resize = need("cv2", "Toy", "pip install -e './workflow[baselines]'").resize
 
     def run(self) -> None:
         """All boxes."""
@@ -57,12 +57,12 @@ ROW = (
 )
 # file -> what stands before the insertion, and what is inserted; a new file has nothing before
 PEER_FILES = {
-    "workflow/octopus_study/peers/toy.py": [("", PEER)],
+    "workflow/octopus_study/baselines/toy.py": [("", PEER)],
     "workflow/octopus_study/names.py": [
-        ("LIBRARIES = (\n", '    Library("Toy", ("toy-crops",), "peers"),\n'),
+        ("LIBRARIES = (\n", '    Library("Toy", ("toy-crops",), "baselines"),\n'),
         ("CROP_METHODS = (\n", ROW),
     ],
-    "workflow/pyproject.toml": [("peers = [", '"toy-crops>=1.0", ')],
+    "workflow/pyproject.toml": [("baselines = [", '"toy-crops>=1.0", ')],
     LOCK: [("\n", "toy-crops==1.0\n")],
 }
 
@@ -84,9 +84,7 @@ def python(copy: Path, *command: str) -> str:
     """What Python prints, with the code of the copy."""
     paths = [str(copy), str(copy / "workflow")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OCTOPUS_CACHE_DIR": str(copy / CACHE)}
-    done = subprocess.run(
-        [sys.executable, *command], cwd=copy, env=environment, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, *command], cwd=copy, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -105,30 +103,30 @@ def copy(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def peer(copy: Path) -> Path:
+def baseline(copy: Path) -> Path:
     apply(PEER_FILES, copy)
     return copy
 
 
-def test_a_peer_costs_four_files(root: Path) -> None:
+def test_a_baseline_costs_four_files(root: Path) -> None:
     assert len(PEER_FILES) <= 4
-    recipe = (root / "CONTRIBUTING.md").read_text().partition("## Add a peer")[2].partition("\n## ")[0]
+    recipe = (root / "CONTRIBUTING.md").read_text().partition("## Add a baseline")[2].partition("\n## ")[0]
     for name in PEER_FILES:
         assert Path(name).name in recipe.replace("<name>", "toy"), name
 
 
-def test_a_peer_is_measured_and_shown(peer: Path, tmp_path: Path) -> None:
+def test_a_baseline_is_measured_and_shown(baseline: Path, tmp_path: Path) -> None:
     results, build = tmp_path / "results" / "here", tmp_path / "build"
     fetch("visdrone-val", raw_dir=tmp_path, mode="sample", progress=False)
     settings = [f"--set={key}={json.dumps(value)}" for key, value in QUICK.items()]
     measure = ["measure", "arena", "--config=config/quick.yaml", *settings]
-    measure += [f"--receipt={tmp_path / 'visdrone-val.json'}", f"--out={results / 'arena.csv'}"]
+    measure += [f"--manifest={tmp_path / 'visdrone-val.json'}", f"--out={results / 'arena.csv'}"]
     folders = [f"--results={results}", f"--reference={tmp_path / 'none'}", "--published=data/published"]
     numbers = ["report", "numbers", *folders, f"--out={build / 'numbers.csv'}"]
     read = f"--numbers={build / 'numbers.csv'}"
     claims = ["report", "claims", read, "--claims=config/claims.yaml", f"--out={build / 'claims.csv'}"]
     tables = ["report", "tables", read, f"--claims={build / 'claims.csv'}", f"--out-dir={build}"]
-    commands(peer, measure, numbers, claims, tables)
+    commands(baseline, measure, numbers, claims, tables)
     rows = (results / "arena.csv").read_text().splitlines()
     timed = [row for row in rows if ",toy-crops,host,end_to_end,ms," in row]
     assert timed and all(row.endswith(",same,") for row in timed)
@@ -145,7 +143,7 @@ def study(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     apply(toy_study.FILES, folder)
     fetch("visdrone-val", raw_dir=folder, mode="sample", progress=False)
     quick = ["--config=config/quick.yaml", "--set=device=cpu", "--set=toy.count=3"]
-    measure = ["measure", "toy", *quick, "--receipt=visdrone-val.json", "--out=results/here/toy.csv"]
+    measure = ["measure", "toy", *quick, "--manifest=visdrone-val.json", "--out=results/here/toy.csv"]
     folders = ["--results=results/here", "--reference=none", "--published=data/published"]
     read = "--numbers=build/numbers.csv"
     commands(
@@ -173,8 +171,7 @@ def test_a_study_has_a_row_a_claim_and_a_figure(study: Path) -> None:
     claims = (study / "build/claims.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in claims[1:]] == ["toy-faster"]
     assert any(
-        line.startswith("| Adding up")
-        for line in (study / "build/tables/claims_published.md").read_text().splitlines()
+        line.startswith("| Adding up") for line in (study / "build/tables/claims_published.md").read_text().splitlines()
     )
     assert (study / "figures/toy.pdf").read_bytes().startswith(b"%PDF")
 

@@ -22,9 +22,7 @@ TIMED = [
     ("step", "effort", "seconds"),
     [("arena", "core", 80), ("drone", "core", None), ("arena", "quick", None), ("report", "full", 90)],
 )
-def test_a_step_takes_as_long_as_where_it_was_timed(
-    root: Path, step: str, effort: str, seconds: float | None
-) -> None:
+def test_a_step_takes_as_long_as_where_it_was_timed(root: Path, step: str, effort: str, seconds: float | None) -> None:
     assert expected(step, "cpu", effort, root / "data/reference", TIMED) == seconds
 
 

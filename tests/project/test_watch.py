@@ -51,7 +51,7 @@ def _second(context, part):
 FILES = toy_study.FILES | {"workflow/octopus_study/studies/toy/study.py": [("", STUDY)]}
 MEASURE = [
     "measure", "toy", "--config=config/quick.yaml", "--set=device=cpu", "--set=measure.stuck_seconds=2",
-    "--receipt=visdrone-val.json", "--out=results/toy.csv",
+    "--manifest=visdrone-val.json", "--out=results/toy.csv",
 ]  # fmt: skip
 
 
@@ -78,9 +78,7 @@ def test_a_library_that_aborts_at_the_end_of_a_process_costs_nothing(copy: Path)
     study = copy / "workflow/octopus_study/studies/toy/study.py"
     before = study.read_text()
     study.write_text(
-        STUDY.replace(
-            "def plan(context):", "import atexit\natexit.register(os.abort)\n\n\ndef plan(context):"
-        )
+        STUDY.replace("def plan(context):", "import atexit\natexit.register(os.abort)\n\n\ndef plan(context):")
     )
     (copy / "results/toy.csv").unlink(missing_ok=True)
     commands(copy, MEASURE)
@@ -90,23 +88,15 @@ def test_a_library_that_aborts_at_the_end_of_a_process_costs_nothing(copy: Path)
 
 def test_a_process_that_ends_where_no_method_is_at_work_is_an_error(copy: Path) -> None:
     study = copy / "workflow/octopus_study/studies/toy/study.py"
-    study.write_text(
-        STUDY.replace("def _first(context, part):", "def _first(context, part):\n    os._exit(7)")
-    )
+    study.write_text(STUDY.replace("def _first(context, part):", "def _first(context, part):\n    os._exit(7)"))
     with pytest.raises(AssertionError, match="the process that measures toy ended the process with code 7"):
-        python(
-            copy, "-c", f"from octopus_study.cli.commands import app; app({MEASURE!r}, standalone_mode=False)"
-        )
+        python(copy, "-c", f"from octopus_study.cli.commands import app; app({MEASURE!r}, standalone_mode=False)")
 
 
 def test_errors_of_a_watched_study_are_those_of_the_study(copy: Path) -> None:
     study = copy / "workflow/octopus_study/studies/toy/study.py"
     study.write_text(
-        STUDY.replace(
-            "def plan(context):", "def plan(context):\n    raise compare.__globals__['InputError']('so')"
-        )
+        STUDY.replace("def plan(context):", "def plan(context):\n    raise compare.__globals__['InputError']('so')")
     )
     with pytest.raises(AssertionError, match=r"octopus\.errors\.InputError: so"):
-        python(
-            copy, "-c", f"from octopus_study.cli.commands import app; app({MEASURE!r}, standalone_mode=False)"
-        )
+        python(copy, "-c", f"from octopus_study.cli.commands import app; app({MEASURE!r}, standalone_mode=False)")

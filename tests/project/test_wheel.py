@@ -17,17 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 
 BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "octopus")
-ARTIFACT = (
-    "octopus_study",
-    "pandas",
-    "cv2",
-    "snakemake",
-    "psutil",
-    "platformdirs",
-    "pydantic",
-    "typer",
-    "rich",
-)
+ARTIFACT = ("octopus_study", "pandas", "cv2", "snakemake", "psutil", "platformdirs", "pydantic", "typer", "rich")
 BOXES = np.array([[3, 5, 40, 30], [0, 0, 64, 48], [10, 10, 11, 11]])
 
 COMMAND = "import sys; from octopus.cli import main; sys.exit(main())"
@@ -51,9 +41,7 @@ print(*(name for name in sys.argv[2:] if find_spec(name)))
 
 def run(*command: object, folder: Path) -> str:
     environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        list(map(str, command)), cwd=folder, env=environment, capture_output=True, text=True
-    )
+    done = subprocess.run(list(map(str, command)), cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -116,9 +104,9 @@ def test_the_wheel_is_small_and_holds_the_library_alone(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "octopus/py.typed" in names
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"octopus", "octopus_ragged"}
-    assert [
-        name for name in names if name.startswith("octopus/") and not name.endswith((".py", "py.typed"))
-    ] == ["octopus/integrations/code.tsv"]
+    assert [name for name in names if name.startswith("octopus/") and not name.endswith((".py", "py.typed"))] == [
+        "octopus/integrations/code.tsv"
+    ]
 
 
 def test_installing_it_brings_at_most_five_packages() -> None:
@@ -133,9 +121,7 @@ def test_importing_it_takes_less_than_a_tenth_of_a_second(bare: Path) -> None:
 def test_it_is_right_on_the_cpu_without_any_package_of_the_artifact(bare: Path, tmp_path: Path) -> None:
     frame = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
     crops = [frame[y1:y2, x1:x2].astype(np.float32) for x1, y1, x2, y2 in BOXES]
-    expected = [
-        cv2.resize(crop, (32, 24), interpolation=cv2.INTER_LINEAR).transpose(2, 0, 1) for crop in crops
-    ]
+    expected = [cv2.resize(crop, (32, 24), interpolation=cv2.INTER_LINEAR).transpose(2, 0, 1) for crop in crops]
     np.savez(tmp_path / "given.npz", frame=frame, boxes=BOXES, expected=expected)
     (tmp_path / "use.py").write_text(USE)
     assert run(bare, "use.py", "given.npz", *ARTIFACT, folder=tmp_path).split() == []

@@ -60,17 +60,13 @@ def test_rows_and_provenance_fit_their_schemas_and_say_synthetic(finished: Workf
 
 def test_figures_tables_and_claims_are_there(finished: Workflow) -> None:
     wanted = [f"figures/{name}.{kind}" for name in outputs.figures() for kind in ("pdf", "png")]
-    wanted += [
-        f"paper/build/tables/{name}.{kind}" for name in outputs.table_names() for kind in ("typ", "md")
-    ]
+    wanted += [f"paper/build/tables/{name}.{kind}" for name in outputs.table_names() for kind in ("typ", "md")]
     wanted += [f"paper/build/{name}" for name in ("numbers.csv", "numbers.json", "claims.csv")]
     missing = [name for name in wanted if not (finished.folder / name).stat().st_size]
     assert missing == []
 
 
-def test_every_number_that_rests_on_rows_takes_some(
-    finished: Workflow, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_number_that_rests_on_rows_takes_some(finished: Workflow, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of this run, of the committed references and of the published tables."""
     monkeypatch.chdir(finished.folder)
     wrong, machines = [], set()
@@ -120,8 +116,8 @@ def test_comments_and_docstrings_rerun_nothing(finished: Workflow) -> None:
         assert finished.planned() == set()
 
 
-def test_a_peer_reruns_the_studies_that_name_it(finished: Workflow) -> None:
-    with finished.appended("workflow/octopus_study/peers/cvcuda.py", "\nCHANGED = True\n"):
+def test_a_baseline_reruns_the_studies_that_name_it(finished: Workflow) -> None:
+    with finished.appended("workflow/octopus_study/baselines/cvcuda.py", "\nCHANGED = True\n"):
         planned = finished.planned()
     assert planned & set(STUDIES) == {"arena"}
 

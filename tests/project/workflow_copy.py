@@ -19,16 +19,7 @@ from octopus_study.report import outputs
 from octopus_study.report.claims import Judgement
 from octopus_study.report.frame import Frame
 
-COPIED = (
-    "Snakefile",
-    "config",
-    "workflow",
-    "profiles",
-    "octopus",
-    "paper",
-    "data/published",
-    "data/reference",
-)
+COPIED = ("Snakefile", "config", "workflow", "profiles", "octopus", "paper", "data/published", "data/reference")
 QUICK = ("--configfile", "config/quick.yaml", "--config", "data=sample", "device=cpu", "machine=here")
 
 
@@ -44,9 +35,7 @@ class Workflow:
         if not self.fresh:
             return self._forked(["--cores", "1", *arguments], self._environment(mirror))
         process = self.start(*arguments, mirror=mirror)
-        return subprocess.CompletedProcess(
-            process.args, stdout=process.communicate()[0], returncode=process.returncode
-        )
+        return subprocess.CompletedProcess(process.args, stdout=process.communicate()[0], returncode=process.returncode)
 
     def start(self, *arguments: str, mirror: str | Path = "") -> subprocess.Popen[str]:
         """Begin that as a command, in a process group of its own."""
@@ -99,11 +88,7 @@ class Workflow:
 
     def jobs(self, *arguments: str, mirror: str | Path = "") -> set[str]:
         """The same of any run."""
-        shown = (
-            "--quiet",
-            "reason",
-            "--rerun-incomplete",
-        )  # with the table of jobs, which the profile leaves out
+        shown = ("--quiet", "reason", "--rerun-incomplete")  # with the table of jobs, which the profile leaves out
         done = self.run(*shown, *arguments, mirror=mirror)
         assert done.returncode == 0, done.stdout
         if "Nothing to be done" in done.stdout:
@@ -131,19 +116,10 @@ class Workflow:
         """Make all that studies and report would write, empty, and let Snakemake take it for its own work."""
         names = [f"data/results/here/{name}.{kind}" for name in STUDIES for kind in ("csv", "json")]
         names += [f"figures/{name}.{kind}" for name in outputs.figures() for kind in ("pdf", "png")]
-        names += [
-            f"paper/build/tables/{name}.{kind}" for name in outputs.table_names() for kind in ("typ", "md")
-        ]
+        names += [f"paper/build/tables/{name}.{kind}" for name in outputs.table_names() for kind in ("typ", "md")]
         names += [
             f"paper/build/{name}"
-            for name in (
-                "numbers.csv",
-                "numbers.json",
-                "claims.csv",
-                "claims.json",
-                "octopus.pdf",
-                "supplement.pdf",
-            )
+            for name in ("numbers.csv", "numbers.json", "claims.csv", "claims.json", "octopus.pdf", "supplement.pdf")
         ]
         names += ["figures/report.html"]
         for path in (self.folder / name for name in names):

@@ -28,9 +28,7 @@ class Measure(Section):
 
     min_blocks: Count = Field(20, description="paired blocks that every comparison has at least")
     max_blocks: Count = Field(200, description="paired blocks after which a comparison ends")
-    min_seconds: Seconds = Field(
-        0.5, description="seconds of measured work that every comparison has at least"
-    )
+    min_seconds: Seconds = Field(0.5, description="seconds of measured work that every comparison has at least")
     max_seconds: Seconds = Field(
         8.0, description="seconds after which a comparison with its least number of blocks ends"
     )
@@ -43,8 +41,7 @@ class Measure(Section):
     )
     equal_within: Fraction = Field(0.02, description="two methods this close are called equal")
     processes: Count = Field(
-        5,
-        description="processes that share the blocks of each comparison on the host: intervals are over processes",
+        5, description="processes that share the blocks of each comparison on the host: intervals are over processes"
     )
 
 

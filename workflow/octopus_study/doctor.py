@@ -1,4 +1,4 @@
-"""What the artifact adds to `octopus doctor`: the machine's facts, data, peers, power sensors and the disk."""
+"""What the artifact adds to `octopus doctor`: the machine's facts, data, baselines, power sensors and the disk."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ RAW = Path("data/raw")
 FREE_BYTES_NEEDED = 2 * 10**9
 DEPENDENCY = "python workflow/scripts/install.py requirements.lock"
 INSTALL = f"{DEPENDENCY} {{}}"
-EXTRAS = {
-    "peers": INSTALL.format("peers"),
-    "arena-cuda13": f"{INSTALL.format('arena-cuda13')} (needs a GPU)",
-}
+EXTRAS = {"baselines": INSTALL.format("baselines"), "arena-cuda13": f"{INSTALL.format('arena-cuda13')} (needs a GPU)"}
 SENSORS: dict[Kind, str] = {
     "nvml": "an NVIDIA GPU with its driver, and an extra (cuda12 or cuda13)",
     "ina3221": "a Jetson module with the rail VDD_IN (no AGX Orin, no AGX Xavier), read permission on its files in "
@@ -61,14 +58,14 @@ def device() -> Iterator[Finding]:
 
 def data() -> Iterator[Finding]:
     """Whether each data set was fetched, or lies in the mirror."""
-    from octopus_study.data.receipt import read_receipt
+    from octopus_study.data.manifest import read_manifest
     from octopus_study.data.registry import load_registry
 
     mirror = os.environ.get(MIRROR_VARIABLE)
     for name, dataset in load_registry().items():
-        receipt = RAW / f"{name}.json"
-        if receipt.is_file():
-            found = read_receipt(receipt)
+        manifest = RAW / f"{name}.json"
+        if manifest.is_file():
+            found = read_manifest(manifest)
             yield Finding("data", name, OK, f"{found.dataset} in {RAW} (source: {found.source})")
         elif mirror and _holds(Path(mirror), dataset.filename, dataset.mirror):
             yield Finding("data", name, OK, f"in the mirror {mirror}")
@@ -83,13 +80,13 @@ def _holds(mirror: Path, filename: str, unpacked: str) -> bool:
     return (mirror / filename).is_file() or any(mirror.glob(unpacked))
 
 
-def peer() -> Iterator[Finding]:
+def baseline() -> Iterator[Finding]:
     """Which of the libraries are installed that the studies compare with."""
     compared = {row.library for row in CROP_METHODS}
     for library in LIBRARIES:
         if library.extra in EXTRAS or library.name in compared:
             remedy = library.install or EXTRAS.get(library.extra, DEPENDENCY)
-            yield package("peer", library.packages[0], remedy)
+            yield package("baseline", library.packages[0], remedy)
 
 
 def sensor() -> Iterator[Finding]:

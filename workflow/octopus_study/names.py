@@ -78,7 +78,7 @@ class MethodRow(NamedTuple):
     library : str
         Of `LIBRARIES`; empty for Octopus' own and for NumPy.
     target : str
-        ``module:class`` in `peers` of what the arena runs; empty where a study makes the method itself.
+        ``module:class`` in `baselines` of what the arena runs; empty where a study makes the method itself.
     listed : bool
         Whether the arena's tables list it although it has no target.
     like : str
@@ -98,17 +98,17 @@ class MethodRow(NamedTuple):
 
 LIBRARIES = (
     Library("OpenCV", ("opencv-python-headless",)),
-    Library("PyTorch", ("torch",), "peers"),
-    Library("torchvision", ("torchvision",), "peers"),
+    Library("PyTorch", ("torch",), "baselines"),
+    Library("torchvision", ("torchvision",), "baselines"),
     Library("PIL", ("pillow",)),
     Library(
         "Pillow-SIMD", ("pillow-simd",),
         install="pip install --target SITE-PACKAGES/pillow_simd pillow-simd, with CC='cc -mavx2'",
     ),
-    Library("", ("onnx",), "peers"),
-    Library("ONNX Runtime", ("onnxruntime", "onnxruntime-gpu"), "peers"),
+    Library("", ("onnx",), "baselines"),
+    Library("ONNX Runtime", ("onnxruntime", "onnxruntime-gpu"), "baselines"),
     Library("CV-CUDA", ("cvcuda-cu13", "cvcuda-cu12"), "arena-cuda13"),
-    Library("kornia-rs", ("kornia-rs",), "peers"),
+    Library("kornia-rs", ("kornia-rs",), "baselines"),
     Library("DALI", ("nvidia-dali-cuda130", "nvidia-dali-cuda120"), "arena-cuda13"),
     Library(
         "TensorRT", ("tensorrt",),
@@ -318,14 +318,7 @@ PROCESSOR_METHODS = (
     MethodRow("torchvision-loop", "torchvision, image by image", PURPLE, "<", library="torchvision"),
     MethodRow("torchvision-grouped", "torchvision, grouped by shape", "#8C4B8C", ">", library="torchvision"),
     MethodRow("pillow", "Pillow (all threads)", ORANGE, "D", library="PIL", like="octopus-pillow"),
-    MethodRow(
-        "pillow-simd",
-        "Pillow-SIMD (all threads)",
-        "#F4C95D",
-        "d",
-        library="Pillow-SIMD",
-        like="octopus-pillow",
-    ),
+    MethodRow("pillow-simd", "Pillow-SIMD (all threads)", "#F4C95D", "d", library="Pillow-SIMD", like="octopus-pillow"),
     MethodRow("kornia-rs", "kornia-rs", "#C2577A", "v", library="kornia-rs", like="octopus-bilinear"),
     MethodRow("dali", "DALI", "#B08968", "H", library="DALI"),
     MethodRow("cvcuda", "CV-CUDA", GREEN, "X", library="CV-CUDA"),
@@ -349,17 +342,11 @@ PREPARING_METHODS = (
     MethodRow("octopus-cpu", "Octopus (on the CPU)", "#5AA3D8", "."),
     MethodRow("transformers", "transformers", VERMILION, "^", library="transformers"),
     MethodRow(
-        "transformers-torchvision",
-        "transformers (decoded by torchvision)",
-        "#E08A5B",
-        "v",
-        library="transformers",
+        "transformers-torchvision", "transformers (decoded by torchvision)", "#E08A5B", "v", library="transformers"
     ),
     MethodRow("octopus-host-decoded", "Octopus (decoded on the CPU)", "#1F6F9F", "P"),
     MethodRow("transformers-threads", "transformers (in threads)", "#B8860B", "<", library="transformers"),
-    MethodRow(
-        "transformers-compiled", "transformers (torch.compile)", "#8C4B8C", ">", library="transformers"
-    ),
+    MethodRow("transformers-compiled", "transformers (torch.compile)", "#8C4B8C", ">", library="transformers"),
     MethodRow("hf-processors-rs", "hf-processors-rs", "#7FA650", "h", library="hf-processors-rs"),
     MethodRow("torch-loop", "PyTorch, box by box", PURPLE, "<", library="PyTorch"),
     MethodRow("opencv-loop", "OpenCV, box by box", ORANGE, "D", library="OpenCV"),
@@ -384,9 +371,7 @@ SHORT_METHODS = {row.name: row.short or row.label for row in CROP_METHODS}
 # In the arena, names stand in lists, so they hold no comma; the order is that of its tables and figures.
 ARENA_METHODS = {row.name: row.short or row.label for row in CROP_METHODS if row.target or row.listed} | {
     "n-launches-fused": "N launches (fused)",
-    **{
-        row.name: (row.short or row.label).replace(",", "") for row in CROP_METHODS if row.library == "OpenCV"
-    },
+    **{row.name: (row.short or row.label).replace(",", "") for row in CROP_METHODS if row.library == "OpenCV"},
 }
 # The kernel from plain to fast: each step keeps what the one before has, and adds one thing.
 LADDER_STEPS = {
@@ -420,8 +405,8 @@ RESULT_KINDS = {
     "write-bound-fp16": "Write bound, float16",
     "write-bound-uint8": "Write bound, uint8",
 }
-# The kernel's roads, each beside its own roof.
-ROADS = {
+# The kernel's code paths, each beside its own roof (workloads are named road-* in the committed rows).
+CODE_PATHS = {
     "road-float32": "float32, NCHW, VisDrone",
     "road-float16": "float16, NCHW, VisDrone",
     "road-bfloat16": "bfloat16, NCHW, VisDrone",
@@ -446,10 +431,7 @@ INPUTS = {
     "warp": "Affine maps",
     "warp-1thread": "Affine maps, one thread",
 }
-SAVING_STEPS = {
-    "launches": "N launches to one, published kernels",
-    "launches-fused": "N launches to one, fused kernel",
-}
+SAVING_STEPS = {"launches": "N launches to one, published kernels", "launches-fused": "N launches to one, fused kernel"}
 WORKLOADS = {
     "uniform": "Uniform",
     "long-tail": "Long tail",
@@ -464,10 +446,8 @@ ARENA_WORKLOADS = WORKLOADS | {
     "large": "Large",
     "large-1thread": "Large, one thread",
 }
-# Packages of the peers, by their names in the index; several names of one library stand for its builds.
-PEER_PACKAGES = {
-    package: library.name for library in LIBRARIES if library.name for package in library.packages
-}
+# Packages of the baselines, by their names in the index; several names of one library stand for its builds.
+PEER_PACKAGES = {package: library.name for library in LIBRARIES if library.name for package in library.packages}
 # How a thread finds its item, in the order of the ladder; the forms of the lookup table are those of the total cost.
 STRATEGIES = {row.name: row.label for row in ITEM_METHODS}
 DISTRIBUTIONS = {"tiny": "Tiny", "visdrone": "VisDrone", "large": "Large"}
@@ -566,10 +546,7 @@ DATASETS = {
 # What is generated where a study has no real data.
 GENERATED = {"total_cost": "synthetic images", "sequences": "synthetic sequences"}
 # What a power is the power of: it is part of a column's name.
-POWER_SCOPES = {
-    "gpu_board": "GPU board",
-    "module_vdd_in": "module, VDD_IN",
-}
+POWER_SCOPES = {"gpu_board": "GPU board", "module_vdd_in": "module, VDD_IN"}
 POWER_SENSORS = {"nvml": "NVML", "ina3221": "INA3221"}
 # The published table's names of the two methods that this project measures too.
 PUBLISHED_POWER = {"published": "one-launch", "n-launches": "n-launches"}
@@ -627,10 +604,7 @@ DETECTOR_MODELS = {"ssdlite320_mobilenet_v3_large": "SSDlite, MobileNetV3"}
 DETECTOR_STAGES = {"preprocess": "Preparing", "inference": "Inference", "postprocess": "Selecting boxes"}
 # What a study's own figures call a method, where that isn't what others call it.
 METHODS_OF = {
-    "arena": {
-        name: f"Octopus ({kind})" if name.startswith("octopus") else kind
-        for name, kind in RESULT_KINDS.items()
-    }
+    "arena": {name: f"Octopus ({kind})" if name.startswith("octopus") else kind for name, kind in RESULT_KINDS.items()}
     | METHODS
     | LADDER_STEPS
     | {"octopus": METHODS["octopus"]},
@@ -647,7 +621,7 @@ METHODS_OF = {
 WORKLOADS_OF = {
     "arena": ARENA_WORKLOADS
     | {name: f"Ladder, {text}" for name, text in LADDER_WORKLOADS.items()}
-    | ROADS
+    | CODE_PATHS
     | INPUTS,
     "detector": DETECTOR_MODELS,
     "drone": {"clip": "Clip"},
@@ -681,9 +655,7 @@ def in_order(studies: Iterable[str]) -> list[str]:
     return sorted(studies, key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name))
 
 
-STUDIES = tuple(
-    in_order(info.name for info in iter_modules([str(Path(__file__).with_name("studies"))]) if info.ispkg)
-)
+STUDIES = tuple(in_order(info.name for info in iter_modules([str(Path(__file__).with_name("studies"))]) if info.ispkg))
 
 
 def arena_methods() -> dict[str, str]:
@@ -755,9 +727,7 @@ def facts(study: str, workload: str, method: str = "", quantity: str = "") -> Fa
     if study == "image_shape":
         return said._replace(model=parts[0], operation="-".join(parts[1:]))
     if study == "concurrency":
-        model = next(
-            (name for name in (*CONCURRENCY_STAGES, *CONCURRENCY_MODELS) if _ends_in(quantity, name)), ""
-        )
+        model = next((name for name in (*CONCURRENCY_STAGES, *CONCURRENCY_MODELS) if _ends_in(quantity, name)), "")
         return said._replace(model=model)
     return said._replace(distribution=workload)
 

@@ -57,9 +57,7 @@ def expected(step: str, device: str, effort: str, reference: Path, timings: Iter
     """Return how long a step is expected to take: as in a timed run of that effort, or as where references measured,
     and the report as in any timed run; None where that isn't known."""
     target = TARGETS.get(effort)
-    timed = [
-        row.seconds for row in timings if row.step == step and (step == REPORT or row[:2] == (target, device))
-    ]
+    timed = [row.seconds for row in timings if row.step == step and (step == REPORT or row[:2] == (target, device))]
     if not timed and effort == "full":
         records = [json.loads(path.read_text()) for path in sorted(reference.glob(f"*/{step}.json"))]
         timed = [seconds_of(record) for record in records if record["machine"]["device"] == device]

@@ -43,12 +43,7 @@ _STEPS = {
     # A value below the first bound is shown in the smaller unit, from the second bound on in the larger one.
     "us": ((None, "us", 1.0), (1000.0, "ms", 1e-3)),
     "ms": ((None, "us", 1e3), (0.1, "ms", 1.0), (1000.0, "s", 1e-3)),
-    "bytes": (
-        (None, "B", 1.0),
-        (1024.0, "KiB", 2.0**-10),
-        (2.0**20, "MiB", 2.0**-20),
-        (2.0**33, "GiB", 2.0**-30),
-    ),
+    "bytes": ((None, "B", 1.0), (1024.0, "KiB", 2.0**-10), (2.0**20, "MiB", 2.0**-20), (2.0**33, "GiB", 2.0**-30)),
     "fraction": ((None, "percent", 100.0),),
     "1/s": ((None, "/s", 1.0), (1e4, "thousand/s", 1e-3), (1e6, "million/s", 1e-6)),
     "W": ((None, "mW", 1e3), (1.0, "W", 1.0)),

@@ -14,7 +14,7 @@ from snakemake_interface_common.exceptions import WorkflowError
 from octopus.backends import resolve
 from octopus_study import timings
 from octopus_study.config import MIRROR_VARIABLE, check_config
-from octopus_study.data.receipt import why_stale
+from octopus_study.data.manifest import why_stale
 from octopus_study.data.registry import load_registry
 from octopus_study.measure.machine import machine_id
 from octopus_study.measure.digest import data_code, report_code, study_code
@@ -58,13 +58,13 @@ def about(study):
     return import_module(f"octopus_study.studies.{study}")
 
 
-def receipt(wildcards):
-    """Receipt of a study's data set."""
+def manifest(wildcards):
+    """Manifest of a study's data set."""
     return f"{RAW}/{about(wildcards.study).DATASET}.json"
 
 
-def chosen_receipts():
-    """Receipts of the data that the chosen studies need: what was deleted is fetched again, though nothing is measured."""
+def chosen_manifests():
+    """Manifests of the data that the chosen studies need: what was deleted is fetched again, though nothing is measured."""
     return sorted({f"{RAW}/{about(study).DATASET}.json" for study in CHOSEN})
 
 
@@ -126,8 +126,8 @@ def source(*more):
     return {"options": [f"--raw={RAW}", *more], "sample": sample, "code": data_code()}
 
 
-def drop_stale_receipts():
-    """Delete receipts of data that are gone, or of a sample that real data shall replace: then they are fetched."""
+def drop_stale_manifests():
+    """Delete manifests of data that are gone, or of a sample that real data shall replace: then they are fetched."""
     for name in load_registry():
         path = Path(RAW, f"{name}.json")
         if why := why_stale(path, CONFIG.data, CONFIG.mirror):
@@ -166,4 +166,4 @@ onerror:
 
 
 if workflow.is_main_process:
-    drop_stale_receipts()
+    drop_stale_manifests()

@@ -12,7 +12,7 @@ rule fetch_visdrone:
     message:
         "Data: VisDrone2019-DET val"
     shell:
-        "octopus fetch visdrone-val {params.options:q} --receipt {output:q} 2>&1 | tee {log:q}"
+        "octopus fetch visdrone-val {params.options:q} --manifest {output:q} 2>&1 | tee {log:q}"
 
 
 rule fetch_sentinel2:
@@ -29,7 +29,7 @@ rule fetch_sentinel2:
     message:
         "Data: Sentinel-2 band B04 over Greenland"
     shell:
-        "octopus fetch sentinel2-b04 {params.options:q} --receipt {output:q} 2>&1 | tee {log:q}"
+        "octopus fetch sentinel2-b04 {params.options:q} --manifest {output:q} 2>&1 | tee {log:q}"
 
 
 rule data:

@@ -12,7 +12,7 @@ NEEDS = {"gpu": int(DEVICE == "cuda"), "mem_mb": 32000, "runtime": minutes, "slu
 # The log has each comparison; the terminal has warnings and the last line.
 rule study:
     input:
-        receipt,
+        manifest,
     output:
         rows=update(f"{RESULTS}/{{study}}.csv"),
         provenance=update(f"{RESULTS}/{{study}}.json"),
@@ -28,7 +28,7 @@ rule study:
     message:
         "{wildcards.study}: {params.title}, on {MACHINE}{params.takes} ({LEFT})"
     shell:
-        "octopus measure {wildcards.study:q} {params.settings:q} --receipt {input:q} --out {output.rows:q} 2>&1 | tee {log:q} | sed -u '/ INFO /d'"
+        "octopus measure {wildcards.study:q} {params.settings:q} --manifest {input:q} --out {output.rows:q} 2>&1 | tee {log:q} | sed -u '/ INFO /d'"
 
 
 rule measured:

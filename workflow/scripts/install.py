@@ -1,6 +1,6 @@
 """Installs both projects with what a lock pins; pip checks the SHA-256 of every file that it takes from the index.
 
-    python workflow/scripts/install.py requirements.lock peers notebooks
+    python workflow/scripts/install.py requirements.lock baselines notebooks
 
 Extras follow the lock; without one, a plain run gets what it needs. With `--download=FOLDER` the packages go into that
 folder, for a machine without a network. pip refuses hashes beside a project that is
@@ -93,9 +93,7 @@ def main(lock: str, *extras: str) -> None:
     extras = tuple(word for word in extras if not word.startswith("--"))
     packages, begin = chosen(text, {EVERY, *extras}), time.monotonic()
     if folder:
-        return install_checked(
-            chosen(text, {BUILD, EVERY, *extras}), "--no-deps", "--dest", folder, command="download"
-        )
+        return install_checked(chosen(text, {BUILD, EVERY, *extras}), "--no-deps", "--dest", folder, command="download")
     print(f"installing {len(entries(packages))} locked packages into {sys.prefix}", flush=True)
     # pip would fetch a build tool by itself, unchecked, for a package that has no wheel and for the projects.
     install_checked(chosen(text, {BUILD}))

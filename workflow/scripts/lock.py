@@ -15,7 +15,7 @@ from install import BUILD, EVERY, entries
 MAIN, CUDA12 = "requirements.lock", "requirements-cuda12.lock"
 EVERYWHERE = ("docs", "test", "slurm", "notebooks", "release", "dev")
 EXTRAS = {
-    MAIN: ("cuda13", "torch", "transformers", "peers", "models", "arena-cuda13", *EVERYWHERE),
+    MAIN: ("cuda13", "torch", "transformers", "baselines", "models", "arena-cuda13", *EVERYWHERE),
     CUDA12: ("cuda12", *EVERYWHERE),
 }
 BACKEND = "setuptools"  # of both projects

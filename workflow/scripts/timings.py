@@ -23,9 +23,7 @@ COLUMNS = ["target", "device", "step", "seconds", "where", "commit", "day"]
 def main() -> None:
     """Time the named targets, one after the other."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "targets", nargs="+", help="what follows make: verify, paper, 'paper EFFORT=full', test"
-    )
+    parser.add_argument("targets", nargs="+", help="what follows make: verify, paper, 'paper EFFORT=full', test")
     for target in parser.parse_args().targets:
         keep(target, timed(target))
 
@@ -68,9 +66,7 @@ def device(records: list[dict]) -> str:
 def machine() -> str:
     """The model of the CPU."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
-    return next(
-        (line.partition(": ")[2] for line in lines if line.startswith("model name")), os.uname().machine
-    )
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), os.uname().machine)
 
 
 def cores() -> int:

@@ -33,11 +33,7 @@ def _free_of_machine() -> int:
             return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration):  # not Linux
         known = getattr(os, "sysconf_names", {})
-        return (
-            os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-            if "SC_PHYS_PAGES" in known
-            else sys.maxsize
-        )
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if "SC_PHYS_PAGES" in known else sys.maxsize
 
 
 def _free_of_groups() -> Iterator[int]:

@@ -65,9 +65,7 @@ def load(
     return kernel
 
 
-def _load(
-    name: str, build: Callable[[], Callable[..., None]], entry: Callable[[], str] | None
-) -> Callable[..., Any]:
+def _load(name: str, build: Callable[[], Callable[..., None]], entry: Callable[[], str] | None) -> Callable[..., Any]:
     file = f"cpu-{files.kernel_digest('cpu')}/{name}-{_machine()}.o"
     symbol = ENTRY if entry else SYMBOL
     address = _stored(file, symbol)
@@ -103,16 +101,11 @@ def _function(name: str, address: int) -> Any:
     return make(ctypes.addressof(definition), None, None)
 
 
-def _made(
-    file: str, name: str, build: Callable[[], Callable[..., None]], entry: Callable[[], str] | None
-) -> int:
+def _made(file: str, name: str, build: Callable[[], Callable[..., None]], entry: Callable[[], str] | None) -> int:
     log.info("compiling the CPU kernel %s, once for this machine", name)
     import numba
 
-    switched_off, numba.config.DISABLE_JIT = (
-        numba.config.DISABLE_JIT,
-        0,
-    )  # by whoever debugs functions of their own
+    switched_off, numba.config.DISABLE_JIT = (numba.config.DISABLE_JIT, 0)  # by whoever debugs functions of their own
     try:
         code = to_object(build(), entry() if entry else "")
     finally:
@@ -155,9 +148,7 @@ def options() -> dict[str, Any]:
     class Library(AOTCodeLibrary):
         def _optimize_final_module(self) -> None:
             """With all that it calls, unless these are `MOST_CALLS` deep."""
-            self.calls = 1 + max(
-                (getattr(called, "calls", 0) for called in self._linking_libraries), default=-1
-            )
+            self.calls = 1 + max((getattr(called, "calls", 0) for called in self._linking_libraries), default=-1)
             if self.calls <= MOST_CALLS:
                 super()._optimize_final_module()
 

@@ -107,9 +107,7 @@ class _Pool:
         while not job.over:
             try:
                 job.close()
-            except (
-                BaseException
-            ) as error:  # Ctrl-C again: the memory must stay until the helpers have left it
+            except BaseException as error:  # Ctrl-C again: the memory must stay until the helpers have left it
                 stopped = error
         if stopped is not None:
             raise stopped
@@ -266,9 +264,7 @@ def set_num_threads(count: int) -> int:
     """
     whole = isinstance(count, int) or hasattr(count, "__index__")
     if isinstance(count, bool) or not whole or not 1 <= int(count) <= MAX_THREADS:
-        raise InputError(
-            f"the number of threads must be an integer from 1 to {MAX_THREADS}, found {shown(count)}"
-        )
+        raise InputError(f"the number of threads must be an integer from 1 to {MAX_THREADS}, found {shown(count)}")
     before = _pool.count
     _pool.count = int(count)
     return before

@@ -51,13 +51,9 @@ def to_ptx(function: Callable, argument_types: tuple, capability: tuple[int, int
     from numba import cuda, types
 
     signature = types.void(*argument_types)
-    ptx, _ = cuda.compile(
-        function, signature, device=False, abi="numba", cc=capability, output="ptx", lineinfo=False
-    )
+    ptx, _ = cuda.compile(function, signature, device=False, abi="numba", cc=capability, output="ptx", lineinfo=False)
     bounds = getattr(function, "launch_bounds", None)
-    if (
-        bounds is not None
-    ):  # not by Numba: LLVM then works out in loops what it had kept in registers before them
+    if bounds is not None:  # not by Numba: LLVM then works out in loops what it had kept in registers before them
         ptx = ptx.replace("\n)\n{", f"\n)\n.maxntid {bounds[0]}, 1, 1\n.minnctapersm {bounds[1]}\n{{", 1)
     if tail := getattr(function, "tail_bytes", 0):
         ptx = ptx.replace("\n)", f",\n\t.param .align 16 .b8 {TAIL}[{tail}]\n)", 1)

@@ -61,13 +61,7 @@ def build(frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable:
         room = (width + LANES - 1) // LANES * LANES
         line, sum_room = pixels * max(frame[4], channels) + pitch + 2 * EDGE, room * channels + LANES
         memory = allocate_floats(
-            3 * line
-            + 4 * high
-            + 3 * sum_room
-            + GROUP
-            + (4 + wide + pitch) * width
-            + (4 + high) * tall
-            + VECTOR_BYTES
+            3 * line + 4 * high + 3 * sum_room + GROUP + (4 + wide + pitch) * width + (4 + high) * tall + VECTOR_BYTES
         )
         if memory == 0:
             return False
@@ -250,9 +244,7 @@ def _outside_of(load_any: Callable) -> Callable:
     """The same of one row where pixels lie beyond the frame, normalised, since what stands for them is."""
 
     @compiled
-    def add_outside(
-        frame, start, rows, weights, horizontal, vertical, normal, outside, channels, into, values
-    ):
+    def add_outside(frame, start, rows, weights, horizontal, vertical, normal, outside, channels, into, values):
         count = np.int64(horizontal[1]) + 1
         for i in range(count * channels):
             into[i] = np.float32(0.0)

@@ -94,15 +94,11 @@ def kernel_of(
             normal = shifted(gain, item * own), shifted(bias, item * own), shifted(pad, item * own)
             frame = one_of(arguments, shifted(frames, index[item] * arguments[3]))
             if options:
-                horizontal, vertical, place = place_box(
-                    box, frame, layout, antialias, reach, letterbox, outside
-                )
+                horizontal, vertical, place = place_box(box, frame, layout, antialias, reach, letterbox, outside)
                 if letterbox:
                     fill_padding(into, place, row, stop, shifted(stored_pad, item * own), layout)
                     if row == 0:
-                        store_transform(
-                            box, horizontal, vertical, place, outside, shifted(transform, 4 * item)
-                        )
+                        store_transform(box, horizontal, vertical, place, outside, shifted(transform, 4 * item))
                 first, stop = row - place[1], stop - place[1]
                 first, stop = first if first > 0 else 0, stop if stop < place[3] else place[3]
                 done = first >= stop or band(

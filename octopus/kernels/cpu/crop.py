@@ -37,13 +37,7 @@ from octopus.kernels.cpu.bands import kernel_of
 from octopus.kernels.cpu.box import is_inside, pixel_of, row_of
 from octopus.kernels.cpu.store import ROWS
 from octopus.kernels.cpu.vectors import LANES
-from octopus.kernels.cpu.vectors_columns import (
-    FETCHED,
-    MOST_CHANNELS,
-    VECTOR_BYTES,
-    as_elements,
-    columns_of_bytes,
-)
+from octopus.kernels.cpu.vectors_columns import FETCHED, MOST_CHANNELS, VECTOR_BYTES, as_elements, columns_of_bytes
 from octopus.kernels.cpu.vectors_video import columns_of_video
 from octopus.kernels.cpu.video import VIDEO, readable_row, value_of_video
 

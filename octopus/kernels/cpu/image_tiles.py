@@ -10,18 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from octopus.kernels.cpu import compiled, pointer
-from octopus.kernels.images import (
-    COLUMNS,
-    FIRST_TILE,
-    HEIGHT,
-    LEFT,
-    PIXEL_STEP,
-    ROW_STEP,
-    ROWS,
-    TOP,
-    WIDTH,
-    WORDS,
-)
+from octopus.kernels.images import COLUMNS, FIRST_TILE, HEIGHT, LEFT, PIXEL_STEP, ROW_STEP, ROWS, TOP, WIDTH, WORDS
 
 BEHIND = 128  # rows; the kernel works out addresses of groups of rows behind the last, of a few, in int32
 LONGS = WORDS // 2  # of 64 bits in a record of `kernels.images.IMAGE`

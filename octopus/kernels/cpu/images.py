@@ -124,9 +124,7 @@ def build(source_dtype: str, out_dtype: str, channels: int, rounding: str) -> Ca
                 )  # fmt: skip
             return
         for at in range(0, line, WIDE * LANES):
-            along_of(
-                shifted(ring, at * group), line * group, slots, first, weights, count, shifted(total, at)
-            )
+            along_of(shifted(ring, at * group), line * group, slots, first, weights, count, shifted(total, at))
         finish(total, gains, biases, rounds, line, pointer(done, stored))
 
     @compiled
@@ -141,9 +139,7 @@ def build(source_dtype: str, out_dtype: str, channels: int, rounding: str) -> Ca
                     place_row(padding, room, out, y, start, stop, item)
 
     @compiled
-    def pass_across(
-        image, steps, source, count, across, places, planar, room, turned, sums, ring, line, ends
-    ):
+    def pass_across(image, steps, source, count, across, places, planar, room, turned, sums, ring, line, ends):
         """16 source rows at the tile's `count` columns; their rows of the ring are neighbours."""
         starts, sizes, weights, taps, _ = across
         _, _, _, stride, channel_step, begin = source
@@ -190,19 +186,14 @@ def build(source_dtype: str, out_dtype: str, channels: int, rounding: str) -> Ca
             if not patches:
                 place_row(done, room, out, y, left, left + wide, item)
             elif y % patch == patch - 1:
-                place_patches(
-                    space[4], line * out_size, room, out, y // patch, left, left + wide, item, grid, space[5]
-                )
+                place_patches(space[4], line * out_size, room, out, y // patch, left, left + wide, item, grid, space[5])
 
     @compiled
     def make_tile(record, band, strip, call, memory):
         """One tile; returns the memory for it, in place of `memory`: of address 0 if there is none."""
         image, out, steps, (height, width, all_rows, all_columns), (top, left) = record
         _, planar, grid, filter, antialias, _, normal, item = call
-        columns, rows = (
-            inside(strip[0], strip[1], left, all_columns),
-            inside(band[0], band[1], top, all_rows),
-        )
+        columns, rows = (inside(strip[0], strip[1], left, all_columns), inside(band[0], band[1], top, all_rows))
         wide, tall, room = columns[1] - columns[0], rows[1] - rows[0], up(strip[1] - strip[0], LANES)
         taps = (
             most_taps(width, all_columns, filter, antialias), most_taps(height, all_rows, filter, antialias)

@@ -172,13 +172,9 @@ def weights_of(rounding: str) -> Callable:
         for low in range(0, stop - first, lot):
             own, n = shifted(weights, low * taps), min(lot, stop - first - low)
             if code == TORCH_BICUBIC:
-                most = _weigh_border(
-                    first + low, axis, size, shifted(starts, low), shifted(sizes, low), scratch
-                )
+                most = _weigh_border(first + low, axis, size, shifted(starts, low), shifted(sizes, low), scratch)
             else:
-                most = _weigh(
-                    code, first + low, n, axis, size, shifted(starts, low), shifted(sizes, low), scratch
-                )
+                most = _weigh(code, first + low, n, axis, size, shifted(starts, low), shifted(sizes, low), scratch)
             totals = shifted(scratch, n)
             for k in range(most):
                 line = shifted(scratch, (k + 2) * n)

@@ -10,9 +10,7 @@ import numpy as np
 from octopus.kernels.cpu import compiled, pointer, shifted
 from octopus.kernels.cpu.vectors import LANES, load_across
 
-MAX_STRIDE = (
-    4  # values from pixel to pixel, up to which reading all of them costs less than fetching single ones
-)
+MAX_STRIDE = 4  # values from pixel to pixel, up to which reading all of them costs less than fetching single ones
 # Channels of a pixel lie within the values up to the next pixel; each in a plane of its own; or in some other way.
 TOGETHER, APART, SINGLE = range(3)
 _ALL = 1 << 60

@@ -44,9 +44,7 @@ def call(typing_context, function, arguments):
 @intrinsic
 def address_of(typing_context, start):
     """The address of a pointer."""
-    return types.int64(start), lambda context, builder, signature, given: builder.ptrtoint(
-        given[0], ir.IntType(64)
-    )
+    return types.int64(start), lambda context, builder, signature, given: builder.ptrtoint(given[0], ir.IntType(64))
 
 
 @compiled
@@ -80,11 +78,7 @@ def _good_boxes(start, step, along, dtype, count, width, height, rule, address):
         elif rule == ERROR:
             fits = fits and x1 >= zero and y1 >= zero and x2 <= width and y2 <= height
         else:
-            fits = (
-                fits
-                and min(x1, y1) >= -np.float32(MAX_COORDINATE)
-                and max(x2, y2) <= np.float32(MAX_COORDINATE)
-            )
+            fits = fits and min(x1, y1) >= -np.float32(MAX_COORDINATE) and max(x2, y2) <= np.float32(MAX_COORDINATE)
         if rule == CLIP:
             x1, y1, x2, y2 = max(x1, zero), max(y1, zero), min(x2, width), min(y2, height)
         good += fits and max(x2 - x1, y2 - y1) <= np.float32(MAX_BOX_SIDE)

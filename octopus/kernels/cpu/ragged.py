@@ -15,9 +15,7 @@ from octopus.kernels import geometry, pixelwise
 from octopus.kernels.cpu import compiled, next_block, pointer, shifted
 from octopus.kernels.operations import OPERATIONS
 
-_MULTIPLY, _NORMALIZE, _THRESHOLD, _BLUR3X3 = map(
-    OPERATIONS.index, ("multiply", "normalize", "threshold", "blur3x3")
-)
+_MULTIPLY, _NORMALIZE, _THRESHOLD, _BLUR3X3 = map(OPERATIONS.index, ("multiply", "normalize", "threshold", "blur3x3"))
 
 _saturate_uint8 = compiled(geometry.saturate_uint8)
 _search = compiled(pixelwise.last_at_or_before)
@@ -41,12 +39,7 @@ def build(strategy: str, stencil: bool, dtype: str, out_dtype: str, offset_dtype
     owners int32, starts int64; a block has up to `size` elements, of which B searches for `pack` at once.
     """
     run = _runner(stencil, dtype, out_dtype)
-    find = {
-        "lookup": _lookup,
-        "thread_search": _thread_search,
-        "block_metadata": _block,
-        "block_search": _part,
-    }
+    find = {"lookup": _lookup, "thread_search": _thread_search, "block_metadata": _block, "block_search": _part}
     one_block = find[strategy](run)
     source_type, out_type, offset_type = (getattr(np, name) for name in (dtype, out_dtype, offset_dtype))
 

@@ -45,10 +45,7 @@ def _turned(builder: Any, rows: list) -> list:
     """The columns of a 16 x 16 block: four times, two vectors half the block apart are interleaved."""
     mask_type = ir.VectorType(_INT, LANES)
     half = LANES // 2
-    masks = [
-        ir.Constant(mask_type, [i // 2 + first + (i % 2) * LANES for i in range(LANES)])
-        for first in (0, half)
-    ]
+    masks = [ir.Constant(mask_type, [i // 2 + first + (i % 2) * LANES for i in range(LANES)]) for first in (0, half)]
     for _ in range(LANES.bit_length() - 1):
         pairs = zip(rows[:half], rows[half:], strict=True)
         rows = [builder.shuffle_vector(a, b, mask) for a, b in pairs for mask in masks]
@@ -112,9 +109,7 @@ def _sums(builder: Any, weights: Any, count: Any, sums: int, values: Callable) -
             if fixed:
                 after = builder.add(before, builder.mul(weight, value))
             else:
-                after = builder.fadd(
-                    before, builder.fmul(weight, value, flags=["contract"]), flags=["contract"]
-                )
+                after = builder.fadd(before, builder.fmul(weight, value, flags=["contract"]), flags=["contract"])
             builder.store(after, total)
     results = [builder.load(total) for total in totals]
     return [_fixed_pixel(builder, result) for result in results] if fixed else results

@@ -123,8 +123,7 @@ def columns_of_bytes(
         source, places, weights, blocks, gain, bias, into, plane, ahead, *_ = arguments
         wanted = builder.add(builder.ptrtoint(source, _LONG), ahead)
         scales, shifts = (
-            [_splat(builder, builder.load(builder.gep(values, [_LONG(c)]))) for c in own]
-            for values in (gain, bias)
+            [_splat(builder, builder.load(builder.gep(values, [_LONG(c)]))) for c in own] for values in (gain, bias)
         )
         planar = builder.icmp_signed("!=", plane, _LONG(0))
         with cgutils.for_range(builder, blocks) as loop:
@@ -201,9 +200,7 @@ def mix_some(typing_context, above, below, weight, count, out):
         where = builder.bitcast(out, mixed.type.as_pointer())
         name = f"llvm.masked.store.v{LANES}{'f32' if out.type.pointee == _FLOAT else 'i8'}.p0"
         kind = ir.FunctionType(ir.VoidType(), [mixed.type, where.type, _INT, mask.type])
-        builder.call(
-            cgutils.get_or_insert_function(builder.module, kind, name), [mixed, where, _INT(1), mask]
-        )
+        builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [mixed, where, _INT(1), mask])
         return context.get_dummy_value()
 
     return types.none(above, below, types.float32, types.int64, out), generate

@@ -27,19 +27,7 @@ def _halves(builder: Any, vector: Any, by: int, lanes: int) -> Any:
 
 @intrinsic
 def columns_of_floats(
-    typing_context,
-    line,
-    starts,
-    weights,
-    groups,
-    bias,
-    columns,
-    into,
-    steps,
-    channels,
-    stored,
-    back,
-    unrolled,
+    typing_context, line, starts, weights, groups, bias, columns, into, steps, channels, stored, back, unrolled
 ):
     """Two rows' columns, each `bias` and weighted neighbouring pixels, whose channels lie side by side in all rows.
 

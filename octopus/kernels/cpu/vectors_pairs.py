@@ -54,14 +54,8 @@ def _words_of(builder: Any, rows: list, places: list | None) -> list:
         four = [_picked(builder, part, part, inside) for part in four]
     a, b, c, d = (builder.bitcast(part, _WORDS) for part in four)
     low, high = [0, 4, 1, 5], [2, 6, 3, 7]
-    halves = [
-        [_picked(builder, x, y, _lanes(half, LANES)) for x, y in ((a, b), (c, d))] for half in (low, high)
-    ]
-    return [
-        _picked(builder, *pair, _lanes(half, LANES))
-        for pair in halves
-        for half in ([0, 1, 4, 5], [2, 3, 6, 7])
-    ]
+    halves = [[_picked(builder, x, y, _lanes(half, LANES)) for x, y in ((a, b), (c, d))] for half in (low, high)]
+    return [_picked(builder, *pair, _lanes(half, LANES)) for pair in halves for half in ([0, 1, 4, 5], [2, 3, 6, 7])]
 
 
 def _fetch(builder: Any, address: Any) -> None:
@@ -83,9 +77,7 @@ def load_pairs(typing_context, source, rows, into, stride):
     apart = stride.literal_value
     quads = 4 // apart  # of pixels
     # Byte b of word q * stride + j: value j of pixel 4 q + b.
-    places = [
-        (4 * (word // apart) + b) * apart + word % apart for word in range(quads * apart) for b in range(4)
-    ]
+    places = [(4 * (word // apart) + b) * apart + word % apart for word in range(quads * apart) for b in range(4)]
     places += [0] * (BLOCK - len(places))
 
     def generate(context, builder, signature, arguments):
@@ -98,9 +90,7 @@ def load_pairs(typing_context, source, rows, into, stride):
         for number, word in enumerate(words[: quads * apart]):
             quad, value = divmod(number, apart)
             for half in range(2):
-                widened = [
-                    i for row in range(LANES) for b in range(2) for i in (4 * row + 2 * half + b, 4 * LANES)
-                ]
+                widened = [i for row in range(LANES) for b in range(2) for i in (4 * row + 2 * half + b, 4 * LANES)]
                 pair = _picked(builder, builder.bitcast(word, _BYTES), zeros, widened)
                 to = _LONG(((2 * quad + half) * apart + value) * PAIRED)
                 _store(builder, pair, builder.bitcast(builder.gep(into, [to]), _BYTE.as_pointer()))
@@ -139,9 +129,7 @@ def _multiply_add(builder: Any) -> tuple[str, int]:
     if features is None:
         features = "" if config.CPU_NAME else binding.get_host_cpu_features().flatten()
     known = (("+avx512bw", "llvm.x86.avx512.pmaddw.d.512", 32), ("+avx2", "llvm.x86.avx2.pmadd.wd", 16))
-    return next(
-        ((name, size) for feature, name, size in known if feature in features.split(",")), ("", PAIRED)
-    )
+    return next(((name, size) for feature, name, size in known if feature in features.split(",")), ("", PAIRED))
 
 
 def _products(builder: Any, one: Any, other: Any) -> Any:
@@ -176,8 +164,7 @@ def _sums(builder: Any, weights: Any, count: Any, sums: int, pairs: Callable) ->
                 builder.store(builder.add(builder.load(total[number]), product), total[number])
     bits = ir.Constant(_WORDS, [16] * LANES)
     whole = [
-        builder.add(builder.load(low), builder.shl(builder.load(high), bits))
-        for low, high in zip(*totals, strict=True)
+        builder.add(builder.load(low), builder.shl(builder.load(high), bits)) for low, high in zip(*totals, strict=True)
     ]
     return [_fixed_pixel(builder, total) for total in whole]
 
@@ -190,9 +177,7 @@ def _store_as(builder: Any, vector: Any, address: Any) -> None:
 
 
 @intrinsic
-def sum_pairs_across(
-    typing_context, values, pair_step, channel_step, weights, count, into, into_step, channels
-):
+def sum_pairs_across(typing_context, values, pair_step, channel_step, weights, count, into, into_step, channels):
     """As `vectors.sum_across`, of pairs of pixels, by `count` pairs of pairs of weights; sums are bytes in int16."""
     if not isinstance(channels, types.IntegerLiteral):
         raise RequireLiteralValue("channels")

@@ -32,21 +32,7 @@ def _picked(builder: Any, vector: Any, places: list) -> Any:
 
 @intrinsic
 def sums_of_taps(
-    typing_context,
-    source,
-    pitch,
-    places,
-    down,
-    across,
-    count,
-    gain,
-    bias,
-    into,
-    rows,
-    taps,
-    channels,
-    stored,
-    back,
+    typing_context, source, pitch, places, down, across, count, gain, bias, into, rows, taps, channels, stored, back
 ):
     """Pixels of a result, normalised, whose channels lie side by side.
 
@@ -73,12 +59,7 @@ def sums_of_taps(
     """
     if not all(isinstance(kind, types.Literal) for kind in (rows, taps, channels, stored, back)):
         raise RequireLiteralValue("rows, taps, channels, stored, back")
-    tall, size, own, pixel = (
-        rows.literal_value,
-        taps.literal_value,
-        channels.literal_value,
-        stored.literal_value,
-    )
+    tall, size, own, pixel = (rows.literal_value, taps.literal_value, channels.literal_value, stored.literal_value)
     lanes = fetched(size, pixel)
     order = [2, 1, 0, 3] if back.literal_value else [0, 1, 2, 3]
 

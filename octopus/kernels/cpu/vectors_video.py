@@ -10,14 +10,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from octopus.kernels.cpu.vectors import _FLOAT, _INT, _LONG, LANES, _load, _splat, _store, _widened
-from octopus.kernels.cpu.vectors_columns import (
-    _CONTRACT,
-    _FLOATS,
-    _WORDS,
-    _mixed,
-    _side_by_side,
-    store_columns,
-)
+from octopus.kernels.cpu.vectors_columns import _CONTRACT, _FLOATS, _WORDS, _mixed, _side_by_side, store_columns
 
 
 def _multiply_add(builder: Any, a: Any, b: Any, c: Any) -> Any:
@@ -115,9 +108,7 @@ def columns_of_video(
             lumas = _fetched(builder, [builder.gep(luma, [place]) for place in own], 2, element)
             words = _fetched(builder, [builder.gep(chroma, [place]) for place in pairs], 4, element)
             column = builder.add(_load(builder, builder.gep(lows, [at]), _INT), first)
-            behind = builder.icmp_signed(
-                "==", builder.and_(column, ones), ones
-            )  # the right one in the next pair
+            behind = builder.icmp_signed("==", builder.and_(column, ones), ones)  # the right one in the next pair
             right = builder.select(behind, builder.lshr(words, second_half), words)
             weight = _load(builder, builder.gep(weights, [at]), _FLOAT)
             pixels = [
@@ -135,9 +126,7 @@ def columns_of_video(
 
 
 @intrinsic
-def sums_of_video(
-    typing_context, luma, pitch, chroma, chroma_pitch, row, rows, weights, coefficients, into, line
-):
+def sums_of_video(typing_context, luma, pitch, chroma, chroma_pitch, row, rows, weights, coefficients, into, line):
     """16 neighbouring pixels of `rows` rows, weighted and added twice, the channels of a pixel side by side.
 
     Parameters

@@ -17,14 +17,7 @@ import numpy as np
 from numba import cuda
 
 from octopus.kernels import geometry
-from octopus.kernels.cuda.place import (
-    image_index,
-    mirror_transform,
-    placer,
-    stand_in,
-    transform_store,
-    usable,
-)
+from octopus.kernels.cuda.place import image_index, mirror_transform, placer, stand_in, transform_store, usable
 from octopus.kernels.cuda.plain import STORES, Items, box_in_memory, entry, reader, steps_of
 
 _filter_support = cuda.jit(device=True)(geometry.filter_support)
@@ -72,9 +65,7 @@ def _tile(
         frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
         frames, frame_step, frame_index, transform, pad, flip,
     ):  # fmt: skip
-        item, row, stop, column, at, channel_step, row_step = steps.place(
-            out_width, out_height, tiles_x, tiles_y
-        )
+        item, row, stop, column, at, channel_step, row_step = steps.place(out_width, out_height, tiles_x, tiles_y)
         if column >= out_width:
             return
         first = row == 0 and column == 0
@@ -86,8 +77,8 @@ def _tile(
             steps.leave(out, at, channel_step, row_step, row, stop, transform, item, first)
             return
 
-        left, last_x, origin_x, extent_x, top, last_y, origin_y, extent_y, before, above, columns, rows = (
-            place(x1, y1, x2, y2, width, height, out_width, out_height)
+        left, last_x, origin_x, extent_x, top, last_y, origin_y, extent_y, before, above, columns, rows = place(
+            x1, y1, x2, y2, width, height, out_width, out_height
         )
         if letterbox and first:
             store_transform(transform, item, x1, y1, extent_x, extent_y, before, above, columns, rows)

@@ -46,9 +46,7 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
         """`left`, `right`: sums of rows 4t, 4t + 1 and 4t + 2, 4t + 3; 0, 1 of a column, 2, 3 of that 8 on."""
         if pillow:
             words.store1(at, (words.pack_bytes(left[0], left[1], right[0], right[1]),))
-            words.store1(
-                np.uint32(at + WORD_BYTES), (words.pack_bytes(left[2], left[3], right[2], right[3]),)
-            )
+            words.store1(np.uint32(at + WORD_BYTES), (words.pack_bytes(left[2], left[3], right[2], right[3]),))
         else:
             a, b = words.pack_halves(left[0], left[1]), words.pack_halves(right[0], right[1])
             c, d = words.pack_halves(left[2], left[3]), words.pack_halves(right[2], right[3])

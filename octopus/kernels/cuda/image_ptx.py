@@ -38,12 +38,8 @@ def multiply(typing_context, sums, weights, low, high):
         arguments = [*_parts(builder, args[1], 4), args[2], args[3], *_parts(builder, args[0], 4)]
         text = "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 "
         text += ", ".join([_list(0), _list(4), _list(8, 2), _list(10)]) + ";"
-        call = _assembly(
-            ir.LiteralStructType([_WORD] * 4), arguments, text, ",".join(["=r"] * 4 + ["r"] * 10), True
-        )
-        return context.make_tuple(
-            builder, signature.return_type, _parts(builder, builder.call(call, arguments), 4)
-        )
+        call = _assembly(ir.LiteralStructType([_WORD] * 4), arguments, text, ",".join(["=r"] * 4 + ["r"] * 10), True)
+        return context.make_tuple(builder, signature.return_type, _parts(builder, builder.call(call, arguments), 4))
 
     return _SUMS(_SUMS, _WORDS, types.uint32, types.uint32), generate
 
@@ -110,9 +106,7 @@ def _words_load(count: int, apart: int):
             text = " ".join(f"ld.shared.b32 ${i}, [${count} + {apart * i}];" for i in range(count))
             kind = ir.LiteralStructType([_WORD] * count)
             call = _assembly(kind, args, text, ",".join(["=&r"] * count + ["r"]), True)
-            return context.make_tuple(
-                builder, signature.return_type, _parts(builder, builder.call(call, args), count)
-            )
+            return context.make_tuple(builder, signature.return_type, _parts(builder, builder.call(call, args), count))
 
         return types.UniTuple(types.uint32, count)(types.uint32), generate
 

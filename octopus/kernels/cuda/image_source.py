@@ -63,9 +63,7 @@ def _block_metadata(table, count, block):
 
 @cuda.jit(device=True)
 def _lookup(table, count, block):
-    return _number_behind(
-        table, count, np.int32(block * np.int32(cuda.blockDim.x) + np.int32(cuda.threadIdx.x))
-    )
+    return _number_behind(table, count, np.int32(block * np.int32(cuda.blockDim.x) + np.int32(cuda.threadIdx.x)))
 
 
 @cuda.jit(device=True)

@@ -16,12 +16,7 @@ from octopus.kernels.cuda.image_passes import SCALE
 HALF = 1 << (SCALE - 1)
 _byte0, _byte1, _byte2, _byte3 = ptx.byte0, ptx.byte1, ptx.byte2, ptx.byte3
 MAGIC = np.float32(8388608.0)
-OUT_TYPES = {
-    "float32": types.float32,
-    "float16": types.float16,
-    "bfloat16": types.uint16,
-    "uint8": types.uint8,
-}
+OUT_TYPES = {"float32": types.float32, "float16": types.float16, "bfloat16": types.uint16, "uint8": types.uint8}
 
 
 @cuda.jit(device=True)

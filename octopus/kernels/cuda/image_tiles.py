@@ -200,9 +200,7 @@ def build(kernel: ImageKernel) -> Callable:
                         behind = np.int32(np.int32(stop - 1 - first_row) >> 4)
                         products = np.int32(np.int32(np.int32(behind - group) >> 1) + 1)
                         at = np.uint32(infos + np.uint32(number * INFO_BYTES))
-                        words.store4(
-                            at, (np.uint32(group), np.uint32(products), np.uint32(behind), np.uint32(0))
-                        )
+                        words.store4(at, (np.uint32(group), np.uint32(products), np.uint32(behind), np.uint32(0)))
             i = words.opaque(np.int32(i + np.int32(cuda.blockDim.x)))
         cuda.syncthreads()
 
@@ -224,10 +222,7 @@ def build(kernel: ImageKernel) -> Callable:
         stage = np.uint32(private + np.uint32(np.int32(warps * slots) * slot + warp * stage_bytes))
         stage_at = stage_places(stage, lane)
         queue = np.uint32(private + np.uint32(warps * np.int32(slots * slot + stage_bytes)))
-        piece, held = (
-            np.uint32(narrow[0] if steps == 1 else wide[0]),
-            np.int32(narrow[1] if steps == 1 else wide[1]),
-        )
+        piece, held = (np.uint32(narrow[0] if steps == 1 else wide[0]), np.int32(narrow[1] if steps == 1 else wide[1]))
         queue = (np.uint32(queue + np.uint32(warp * held) * piece + np.uint32(CHUNK * lane)), piece, held)
         mask = np.int32(slots - 1)
         reach = np.int64(channels - 1) * plane_step
@@ -292,17 +287,7 @@ def build(kernel: ImageKernel) -> Callable:
                         strip = strip_of(lane, memory, of_inner, row_step, need, products_x, upto)
                         state = ask_first(queue, strip, row_step, before)
                         done, state = advance(
-                            own,
-                            mask,
-                            bands_x,
-                            weights_x,
-                            weights_b,
-                            before,
-                            upto,
-                            queue,
-                            strip,
-                            state,
-                            products_x,
+                            own, mask, bands_x, weights_x, weights_b, before, upto, queue, strip, state, products_x
                         )
                         sums = second(own, mask, row_band, group, products, start_a, start_b)
                         fill(stage_at, sums[0], sums[1], inner)
@@ -311,9 +296,7 @@ def build(kernel: ImageKernel) -> Callable:
                 y = np.int32(y0 + band * rows_of)
                 if is_rows:
                     py = np.uint32(py0 + band)
-                    number = np.int32(
-                        np.uint32(py // np.uint32(merge)) * np.uint32(grid_width * (merge * merge))
-                    )
+                    number = np.int32(np.uint32(py // np.uint32(merge)) * np.uint32(grid_width * (merge * merge)))
                     number = np.int32(number + np.int32(py % np.uint32(merge)) * merge + column_row)
                     at = np.int64(number) * np.int64(row_values)
                     put_run(out, item_at + at, stage, lane, gain, bias, whole)
@@ -321,9 +304,7 @@ def build(kernel: ImageKernel) -> Callable:
                     at = base_out + np.int64(y) * np.int64(pitch)
                     at += np.int64(x) * np.int64(1 if planar else channels) + np.int64(channel) * plane
                     values = np.int32(np.int32(x_end - x) * (1 if planar else channels))
-                    put_rows(
-                        out, at, pitch, stage, lane, gain, bias, whole, np.int32(item_height - y), values
-                    )
+                    put_rows(out, at, pitch, stage, lane, gain, bias, whole, np.int32(item_height - y), values)
                 band = words.opaque(np.int32(band + 1))
             outer = words.opaque(np.int32(outer + 1))
 

@@ -27,22 +27,9 @@ from octopus.kernels import images
 from octopus.kernels.cuda.plain import NUMBA_TYPES, STORES
 from octopus.kernels.cuda.ptx_addresses import LOADS_AT
 from octopus.kernels.cuda.tiles import IMAGE_COLUMNS, IMAGE_ROWS, PAD_BLOCKS
-from octopus.kernels.images import (
-    COLUMNS,
-    FIRST_TILE,
-    HEIGHT,
-    LEFT,
-    PIXEL_STEP,
-    ROW_STEP,
-    ROWS,
-    TOP,
-    WIDTH,
-    WORDS,
-)
+from octopus.kernels.images import COLUMNS, FIRST_TILE, HEIGHT, LEFT, PIXEL_STEP, ROW_STEP, ROWS, TOP, WIDTH, WORDS
 
-ROUND = (
-    6755399441055744.0  # 1.5 * 2**52: adding it to a float64 leaves no bits for the fraction, ties go to even
-)
+ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it to a float64 leaves no bits for the fraction, ties go to even
 CHANNEL_VALUES = 4  # numbers of each kind among the arguments
 
 CURVES = {
@@ -64,13 +51,7 @@ def argument_types(dtype: str) -> tuple:
     """Numba types of the kernel's arguments, in order; `build` says what they are."""
     table = types.CPointer(types.int64), types.CPointer(types.int32)
     sides = (types.int32,) * 5
-    return (
-        *table,
-        types.int32,
-        types.CPointer(NUMBA_TYPES[dtype]),
-        *sides,
-        *(types.float32,) * 3 * CHANNEL_VALUES,
-    )
+    return (*table, types.int32, types.CPointer(NUMBA_TYPES[dtype]), *sides, *(types.float32,) * 3 * CHANNEL_VALUES)
 
 
 def build(
@@ -86,9 +67,7 @@ def build(
         threadIdx.x = row within the tile * IMAGE_COLUMNS + column within the tile
     """
     sample = (
-        _nearest(source, channels)
-        if code == images.NEAREST
-        else _filtered(source, channels, code, antialias, rounding)
+        _nearest(source, channels) if code == images.NEAREST else _filtered(source, channels, code, antialias, rounding)
     )
     store, place = STORES[dtype], _place(kind, layout, channels)
     whole_items = kind == "batch"
@@ -115,9 +94,7 @@ def build(
         inside = row >= 0 and row < rows and column >= 0 and column < columns
         if inside:
             sample(words, at, pointer, table[image * 8 + 2], row, column, values)
-        first, step, copies, copy_step = place(
-            table[image * 8 + 1], y, x, height, width, patch, merge, temporal
-        )
+        first, step, copies, copy_step = place(table[image * 8 + 1], y, x, height, width, patch, merge, temporal)
         for c in range(channels):
             value = pad[c]
             if inside:
@@ -169,9 +146,7 @@ def _place(kind: str, layout: str, channels: int) -> Callable:
         row = row_of(out, y, x, width, patch, merge)
         return (row * patch * patch + pixel) * channels, np.int64(1), 1, np.int64(0)
 
-    chosen = (
-        {"CTPP": in_rows, "PPC": in_interleaved_rows}.get(layout, in_image) if kind == "rows" else in_image
-    )
+    chosen = {"CTPP": in_rows, "PPC": in_interleaved_rows}.get(layout, in_image) if kind == "rows" else in_image
     return cuda.jit(device=True)(chosen)
 
 

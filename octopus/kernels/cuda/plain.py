@@ -50,13 +50,7 @@ STORES = {
     "uint8": _store_uint8,
 }
 SCALAR_CHANNELS = 4  # more have their gains, biases and padding in memory
-ELEMENTS = {
-    "uint8": "uint8",
-    "uint16": "uint16",
-    "float32": "float32",
-    "nv12": "uint8",
-    "p010": "uint16",
-}  # of frames
+ELEMENTS = {"uint8": "uint8", "uint16": "uint16", "float32": "float32", "nv12": "uint8", "p010": "uint16"}  # of frames
 NUMBA_TYPES = {
     "nv12": types.uint8,
     "p010": types.uint16,
@@ -108,13 +102,7 @@ class Items(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        channels: int,
-        *,
-        frame_dtype: str = "uint8",
-        order: str = "RGB",
-        flipped: bool = False,
-        **more: bool,
+        cls, channels: int, *, frame_dtype: str = "uint8", order: str = "RGB", flipped: bool = False, **more: bool
     ) -> Items:
         """From the arguments with which kernels are built."""
         return cls(Pixels(channels, frame_dtype, order, flipped), **more)

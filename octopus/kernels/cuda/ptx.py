@@ -65,9 +65,7 @@ def _quad_reader(suffix: str, letter: str, kind, element) -> Callable:
             address = _element(context, builder, signature, args)
             text = f"ld.global.nc.L1::no_allocate.v4.{suffix} {{$0, $1, $2, $3}}, [$4];"
             constraints = ",".join([f"={letter}"] * 4 + ["l"])
-            found = builder.call(
-                _assembly(ir.LiteralStructType([kind] * 4), [address], text, constraints), [address]
-            )
+            found = builder.call(_assembly(ir.LiteralStructType([kind] * 4), [address], text, constraints), [address])
             parts = [builder.extract_value(found, i) for i in range(4)]
             return context.make_tuple(builder, signature.return_type, parts)
 
@@ -103,9 +101,7 @@ def _prefetch(typing_context, frame, index):
 @intrinsic
 def _funnel(typing_context, low, high, shift):
     def generate(context, builder, signature, args):
-        return builder.call(
-            _assembly(ir.IntType(32), args, "shf.r.wrap.b32 $0, $1, $2, $3;", "=r,r,r,r"), args
-        )
+        return builder.call(_assembly(ir.IntType(32), args, "shf.r.wrap.b32 $0, $1, $2, $3;", "=r,r,r,r"), args)
 
     return types.uint32(types.uint32, types.uint32, types.uint32), generate
 
@@ -213,9 +209,7 @@ def _writer(text: str, count: int) -> Callable:
             address = _element(context, builder, signature, args)
             parts = [builder.extract_value(args[2], i) for i in range(count)]
             constraints = ",".join(["l", *"f" * count])
-            builder.call(
-                _assembly(ir.VoidType(), [address, *parts], text, constraints, True), [address, *parts]
-            )
+            builder.call(_assembly(ir.VoidType(), [address, *parts], text, constraints, True), [address, *parts])
             return context.get_dummy_value()
 
         return types.void(out, index, values), generate
@@ -271,9 +265,7 @@ def _bfloat16_store(count: int, pairs: bool) -> str:
         if pairs:
             lines.append(f"cvt.rn.bf16x2.f32 {word}, {high}, {low};")
         else:
-            lines.append(
-                f"{bfloat16_text('lo', low)} {bfloat16_text('hi', high)} prmt.b32 {word}, lo, hi, 0x5410;"
-            )
+            lines.append(f"{bfloat16_text('lo', low)} {bfloat16_text('hi', high)} prmt.b32 {word}, lo, hi, 0x5410;")
     vector = f".v{len(words)}" if len(words) > 1 else ""
     return "{" + " ".join([*lines, f"st.global.cs{vector}.b32 [$0], {{{', '.join(words)}}};"]) + "}"
 
@@ -288,9 +280,7 @@ def _uint8_text(count: int, saturate: bool) -> str:
         if count == 2:
             lines.append("prmt.b32 a, a, b, 0x0040; cvt.u16.u32 h, a;")
         elif count > 1:
-            lines.append(
-                f"prmt.b32 a, a, b, 0x0040; prmt.b32 c, c, d, 0x0040; prmt.b32 w{word}, a, c, 0x5410;"
-            )
+            lines.append(f"prmt.b32 a, a, b, 0x0040; prmt.b32 c, c, d, 0x0040; prmt.b32 w{word}, a, c, 0x5410;")
     stores = {1: "u8 [$0], a", 2: "u16 [$0], h", 4: "b32 [$0], w0", 16: "v4.b32 [$0], {w0, w1, w2, w3}"}
     lines.append(f"st.global.cs.{stores[count]};")
     return "{" + " ".join(lines) + "}"

@@ -66,9 +66,7 @@ def build(kind: Kind) -> Callable:
         if by_table(kind.operation, kind.strategy, kind.dtype, kind.values):
             make = _by_table
         else:
-            make = (
-                _at_once if is_bound_by_memory(kind.operation, kind.dtype) and kind.values > 1 else _in_turn
-            )
+            make = _at_once if is_bound_by_memory(kind.operation, kind.dtype) and kind.values > 1 else _in_turn
     run = make(kind, work_of(kind))
 
     def kernel(
@@ -173,9 +171,7 @@ def _at_once(kind: Kind, work: Work) -> Callable:
     def run(source, out, total, offsets, items, first, second, widths, heights, owner, starts, threshold):
         begin = np.int64(cuda.blockIdx.x) * tile
         if begin + tile > total:
-            last_block(
-                source, out, total, offsets, items, first, second, widths, heights, owner, starts, threshold
-            )
+            last_block(source, out, total, offsets, items, first, second, widths, heights, owner, starts, threshold)
             return
         at = begin + np.int64(cuda.threadIdx.x) * values
         end = at + (packs - 1) * step

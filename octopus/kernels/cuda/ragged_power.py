@@ -105,9 +105,7 @@ def gamma_four(values, exponent, unused):
     largest = max(max(_bits(a), _bits(b)), max(_bits(c), _bits(d)))
     if largest < BEYOND and abs(exponent) <= LARGEST_EXPONENT:
         return p, q, r, s
-    others = np.int32(
-        _flag(a, exponent, 0) | _flag(b, exponent, 1) | _flag(c, exponent, 2) | _flag(d, exponent, 3)
-    )
+    others = np.int32(_flag(a, exponent, 0) | _flag(b, exponent, 1) | _flag(c, exponent, 2) | _flag(d, exponent, 3))
     # In a loop, since the library's function, of a hundred instructions, would else stand here four times.
     while others != 0:
         last = np.int32(others & -others)

@@ -31,9 +31,7 @@ def _row(begin, row, width, height):
 @cuda.jit(device=True)
 def _sum3(source, above, here, below, column, width):
     x = _inside(column, width)
-    return _column3(
-        np.float32(source[above + x]), np.float32(source[here + x]), np.float32(source[below + x])
-    )
+    return _column3(np.float32(source[above + x]), np.float32(source[here + x]), np.float32(source[below + x]))
 
 
 @cuda.jit(device=True)
@@ -111,7 +109,4 @@ def _blur5_sobel_one(source, begin, row, column, width, height):
     return _combine(a, b, c, d, e)
 
 
-FUNCTIONS = {
-    "blur3x3": (_blur3_four, _blur3_one),
-    "blur5x5_sobel": (_blur5_sobel_four, _blur5_sobel_one),
-}
+FUNCTIONS = {"blur3x3": (_blur3_four, _blur3_one), "blur5x5_sobel": (_blur5_sobel_four, _blur5_sobel_one)}

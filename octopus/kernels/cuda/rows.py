@@ -382,9 +382,7 @@ def video_rows(pixels: Pixels, columns: int) -> Rows:
             low[v] = load_luma(luma, np.uint32(row + at))
             high[v] = load_luma(luma, np.uint32(row + after))
             extra[v] = load_pair(chroma, np.uint32(pairs + np.uint32(at & np.uint32(0xFFFFFFFE))))
-            extra[columns + v] = load_pair(
-                chroma, np.uint32(pairs + np.uint32(after & np.uint32(0xFFFFFFFE)))
-            )
+            extra[columns + v] = load_pair(chroma, np.uint32(pairs + np.uint32(after & np.uint32(0xFFFFFFFE))))
 
     @cuda.jit(device=True)
     def interpolate(frame, low, high, extra, third, shift, weight, gain, bias, into):

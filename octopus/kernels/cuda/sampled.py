@@ -1,4 +1,4 @@
-"""Crops by single samples on the GPU: nearest, bicubic, and affine maps; the simple road, on which no row is reused.
+"""Crops by single samples on the GPU: nearest, bicubic, and affine maps; no row is reused.
 
 One thread per output column and band, as in `crop`, which also says what the arguments are; `boxes` may hold an affine
 map's six numbers per item. Of a box a thread finds its column's pixels and weights once, and a row's for each row; of a
@@ -60,9 +60,7 @@ def _tile(
     """The work of one thread as a device function; `plain.entry` says what its arguments are."""
     store, taps, reach = STORES[out_dtype], sampling.TAPS[filter], sampling.REACH[filter]
     channels, flipped = kind.pixels.channels, kind.pixels.flipped
-    locate, mix = sampling.sampler(
-        _compiled, filter, value_reader(kind.pixels), padded=pad_mode == "constant"
-    )
+    locate, mix = sampling.sampler(_compiled, filter, value_reader(kind.pixels), padded=pad_mode == "constant")
     place = placer(edge if reach else "box", letterbox, False, pad_mode, reach)
     is_usable, store_transform = usable(pad_mode), transform_store(pad_mode)
     mode = np.int32(MODES[pad_mode or "edge"])
@@ -72,9 +70,7 @@ def _tile(
         frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
         frames, frame_step, frame_index, transform, pad, flip,
     ):  # fmt: skip
-        item, row, stop, column, at, channel_step, row_step = steps.place(
-            out_width, out_height, tiles_x, tiles_y
-        )
+        item, row, stop, column, at, channel_step, row_step = steps.place(out_width, out_height, tiles_x, tiles_y)
         if column >= out_width:
             return
         first = row == 0 and column == 0
@@ -98,20 +94,9 @@ def _tile(
         values = cuda.local.array(channels, np.float32)
         x = image_index(column, out_width, flip & 1)
         if not maps:
-            (
-                left,
-                last_x,
-                origin_x,
-                extent_x,
-                top,
-                last_y,
-                origin_y,
-                extent_y,
-                before,
-                above,
-                columns,
-                rows,
-            ) = place(n0, n1, n2, n3, width, height, out_width, out_height)
+            (left, last_x, origin_x, extent_x, top, last_y, origin_y, extent_y, before, above, columns, rows) = place(
+                n0, n1, n2, n3, width, height, out_width, out_height
+            )
             if letterbox and first:
                 store_transform(transform, item, n0, n1, extent_x, extent_y, before, above, columns, rows)
                 if flipped:
@@ -137,9 +122,7 @@ def _tile(
             ):  # all before the first is stored: the compiler can't know that `out` isn't `frame`
                 values[c] = pad[c]
                 if inside:
-                    values[c] = mix(
-                        frame, start, pitch, c, rows_at, columns_at, down, across, gain[c], bias[c], pad[c]
-                    )
+                    values[c] = mix(frame, start, pitch, c, rows_at, columns_at, down, across, gain[c], bias[c], pad[c])
             for c in range(channels):
                 store(out, at + c * channel_step, values[c])
             at += row_step

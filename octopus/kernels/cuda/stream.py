@@ -403,9 +403,7 @@ def _tile(
         if count <= np.int32(0) or value >= row_values:
             return
         plane = np.int64(out_width) * np.int64(out_height)
-        at = np.int64(item) * plane * np.int64(channels) + np.int64(
-            np.int32(np.int32(row * row_values) + value)
-        )
+        at = np.int64(item) * plane * np.int64(channels) + np.int64(np.int32(np.int32(row * row_values) + value))
         if whole and not planar:
             plane = np.int64(1)  # the way to a pixel's next channel
         flip = np.int32(0)
@@ -439,20 +437,9 @@ def _tile(
                     transform[4 * item + i] = np.float32(np.nan)
             return
 
-        (
-            left,
-            last_x,
-            origin_x,
-            extent_x,
-            top,
-            last_y,
-            origin_y,
-            extent_y,
-            before,
-            above,
-            columns,
-            image_rows,
-        ) = place(x1, y1, x2, y2, width, height, out_width, out_height)
+        (left, last_x, origin_x, extent_x, top, last_y, origin_y, extent_y, before, above, columns, image_rows) = place(
+            x1, y1, x2, y2, width, height, out_width, out_height
+        )
         last_y = np.int32(last_y)
         scale_x = _divide(extent_x, np.float32(out_width), inverse_width)
         scale_y = _divide(extent_y, np.float32(out_height), inverse_height)
@@ -462,9 +449,7 @@ def _tile(
             scale_y = extent_y / np.float32(image_rows)
             spread(first, pad, padding)
             if corner:
-                _store_transform(
-                    transform, item, x1, y1, extent_x, extent_y, before, above, columns, image_rows
-                )
+                _store_transform(transform, item, x1, y1, extent_x, extent_y, before, above, columns, image_rows)
                 if flipped:
                     mirror_transform(transform, item, flip, out_width, out_height)
             if mirrored:
@@ -475,9 +460,7 @@ def _tile(
             # Rows above the image; those below it are left for the end.
             row = np.int32(row - above)
             over = min(max(np.int32(-row), np.int32(0)), count)
-            if antialias and (
-                np.int32(first + np.int32(across)) <= before or first >= np.int32(before + columns)
-            ):
+            if antialias and (np.int32(first + np.int32(across)) <= before or first >= np.int32(before + columns)):
                 over = count  # all of the thread's columns lie beside the image
             at = fill(out, at, plane, row_values, over, start, change, skip)
             row = np.int32(row + over)

@@ -118,9 +118,7 @@ def _along_row(pixels: Pixels, columns: int, words: bool) -> Pass:
         if taps > np.int32(MOST_TAPS) or taps > width:
             return np.int32(0)
         for v in range(columns):
-            start, stop, centre = _window(
-                np.int32(column + np.int32(np.int32(v) * step)), scale, origin, last, support
-            )
+            start, stop, centre = _window(np.int32(column + np.int32(np.int32(v) * step)), scale, origin, last, support)
             # The last pixel that is read must be one of the frame's.
             first = min(start, np.int32(np.int32(width - taps) - left))
             total = np.float32(0.0)
@@ -207,9 +205,7 @@ def _along_row(pixels: Pixels, columns: int, words: bool) -> Pass:
         support = _support(scale)
         slope = _reciprocal(support)
         for v in range(columns):
-            start, stop, centre = _window(
-                np.int32(column + np.int32(np.int32(v) * step)), scale, origin, last, support
-            )
+            start, stop, centre = _window(np.int32(column + np.int32(np.int32(v) * step)), scale, origin, last, support)
             total = np.float32(0.0)
             for pixel in range(start, stop):
                 total += _weight(pixel, centre, slope)
@@ -226,12 +222,7 @@ def _along_row(pixels: Pixels, columns: int, words: bool) -> Pass:
 
 
 def filter_streamer(
-    pixels: Pixels,
-    columns: int,
-    words: bool,
-    emit: Callable,
-    spread: Callable,
-    letterbox: bool,
+    pixels: Pixels, columns: int, words: bool, emit: Callable, spread: Callable, letterbox: bool
 ) -> Callable:
     """A device function that makes neighbouring rows of a thread's columns; its arguments are those of
     `stream_rows.streamer`."""
@@ -240,9 +231,7 @@ def filter_streamer(
     prepare, cover = first_pass.prepare, coverer(channels, True, columns)
     every, room, taps_room = columns * channels, columns * _words(pixels.stored), columns * TAPS
     kept = (MOST_TAPS, columns, FILTER_THREADS) if words else (1, 1, 1)
-    few, single, any_number = [
-        _walk(first_pass, channels, columns, words, taps, emit) for taps in (FEW, TAPS, WIDE)
-    ]
+    few, single, any_number = [_walk(first_pass, channels, columns, words, taps, emit) for taps in (FEW, TAPS, WIDE)]
 
     @cuda.jit(device=True)
     def stream(
@@ -268,9 +257,7 @@ def filter_streamer(
         across = np.int32(1)
         if flipped and mirrored:
             column, across = np.int32(np.int32(image_columns - np.int32(1)) - column), np.int32(-1)
-        count_x = prepare(
-            column, across, scale_x, origin_x, last_x, left, width, thread, place, shift, near, far
-        )
+        count_x = prepare(column, across, scale_x, origin_x, last_x, left, width, thread, place, shift, near, far)
         given = (
             frame, pitch, out, at, plane, row_values, row, count, skip, source, column, across, left, last_x, origin_x,
             scale_x, top, last_y, origin_y, scale_y, count_x, thread, place, shift, near, far, held, line, gains,

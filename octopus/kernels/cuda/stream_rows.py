@@ -274,18 +274,7 @@ def streamer(
             load(frame, index(source + step), offset, third, low_after, high_after, extra_after)
             while True:
                 interpolate(frame, low, high, extra, third, shift, weight_x, gains, biases, start)
-                interpolate(
-                    frame,
-                    low_after,
-                    high_after,
-                    extra_after,
-                    third,
-                    shift,
-                    weight_x,
-                    gains,
-                    biases,
-                    following,
-                )
+                interpolate(frame, low_after, high_after, extra_after, third, shift, weight_x, gains, biases, following)
                 if covers_rows:
                     cover(first, before, image_columns, padding, start, start)
                     cover(first, before, image_columns, padding, following, following)

@@ -127,9 +127,7 @@ def test_page_locked_memory_that_the_system_lacks_is_said(monkeypatch):
     from octopus.backends.cuda import memory
 
     monkeypatch.setattr(memory, "current", lambda: None)
-    monkeypatch.setattr(
-        memory, "driver", lambda: SimpleNamespace(cuMemHostAlloc=lambda nbytes, flags: (2, 0))
-    )
+    monkeypatch.setattr(memory, "driver", lambda: SimpleNamespace(cuMemHostAlloc=lambda nbytes, flags: (2, 0)))
     with pytest.raises(OutOfMemoryError, match="12 bytes of page-locked memory are needed"):
         memory.pinned((3,), np.float32)
 

@@ -39,11 +39,7 @@ def tile_means():
 def run_python(code, **environment):
     """What a new process prints, and what it says besides."""
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=240,
+        [sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True, timeout=240
     )
     assert not done.returncode, done.stderr
     return done.stdout.strip(), done.stderr
@@ -148,9 +144,7 @@ def test_where_the_cache_cannot_be_written_another_folder_serves_and_a_warning_s
     assert shown.endswith("False") and not said
 
 
-def test_a_kernel_from_the_spare_folder_is_kept_where_it_belongs_once_that_can_be_written(
-    tmp_path, monkeypatch
-):
+def test_a_kernel_from_the_spare_folder_is_kept_where_it_belongs_once_that_can_be_written(tmp_path, monkeypatch):
     monkeypatch.setattr(cache.tempfile, "gettempdir", lambda: str(tmp_path))
     (cache.spare_dir() / "kernel").write_bytes(b"code")
     monkeypatch.setenv("OCTOPUS_CACHE_DIR", str(tmp_path / "own"))
@@ -163,13 +157,8 @@ def test_kernels_are_compiled_where_numba_is_switched_off_for_debugging(tmp_path
 
 
 def test_of_processes_that_start_together_one_compiles(tmp_path):
-    command, environment = (
-        [sys.executable, "-c", FIRST_MEAN],
-        os.environ | {"OCTOPUS_CACHE_DIR": str(tmp_path)},
-    )
-    started = [
-        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)
-    ]
+    command, environment = ([sys.executable, "-c", FIRST_MEAN], os.environ | {"OCTOPUS_CACHE_DIR": str(tmp_path)})
+    started = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     shown = sorted(process.communicate(timeout=240)[0].strip() for process in started)
     assert shown == ["False", "False", "True"]
 
@@ -190,9 +179,7 @@ def test_a_spare_folder_that_others_may_write_to_is_not_used(tmp_path, monkeypat
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no owner here")
-def test_code_is_neither_taken_from_nor_kept_in_a_cache_that_others_may_write_to(
-    tmp_path, monkeypatch, caplog
-):
+def test_code_is_neither_taken_from_nor_kept_in_a_cache_that_others_may_write_to(tmp_path, monkeypatch, caplog):
     shared, aside = tmp_path / "shared", tmp_path / "aside"
     for folder in (shared, aside):
         folder.mkdir()
@@ -229,9 +216,7 @@ def test_pools_of_processes_work_after_a_call_in_the_parent(method):
     expected = crops()
     with multiprocessing.get_context(method).Pool(2) as pool:
         answers = pool.map_async(crops, [10, 20, len(BOXES)]).get(120)
-        assert (
-            pool.apply_async(octopus.get_num_threads).get(120) == 1
-        )  # one thread by default inside a worker
+        assert pool.apply_async(octopus.get_num_threads).get(120) == 1  # one thread by default inside a worker
     for answer in answers:
         assert np.array_equal(answer, expected[: len(answer)])
 
@@ -335,9 +320,7 @@ def test_any_number_of_threads_gives_the_same_bits(restored, count):
     octopus.set_num_threads(count)
     assert octopus.get_num_threads() == count
     assert np.array_equal(crops(), expected)
-    assert np.array_equal(
-        crops(1, (300, 300)), octopus.crop_resize(FRAME, BOXES[:1], (300, 300), device="cpu")
-    )
+    assert np.array_equal(crops(1, (300, 300)), octopus.crop_resize(FRAME, BOXES[:1], (300, 300), device="cpu"))
 
 
 @pytest.mark.parametrize("most", [1, 3])
@@ -460,9 +443,7 @@ def test_a_container_has_the_memory_of_its_group(monkeypatch, tmp_path):
     assert cpu.free_bytes() == 0
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"edge": "image"}, {"antialias": True}], ids=["plain", "image", "filter"]
-)
+@pytest.mark.parametrize("options", [{}, {"edge": "image"}, {"antialias": True}], ids=["plain", "image", "filter"])
 @pytest.mark.parametrize("threads", [2, 1])
 def test_a_kernel_that_is_refused_memory_raises(options, threads):
     code = f"""
@@ -525,8 +506,5 @@ print(*(octopus.crop_resize(frame, [[1, 2, 60, 50]], 8, antialias=wide, device="
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the holes are those of Linux")
 def test_parts_of_a_kernel_that_find_no_room_side_by_side_are_linked():
-    (
-        crops(1, (8, 8)),
-        octopus.crop_resize(FRAME, BOXES[:1], 8, antialias=True, device="cpu"),
-    )  # are on disk then
+    (crops(1, (8, 8)), octopus.crop_resize(FRAME, BOXES[:1], 8, antialias=True, device="cpu"))  # are on disk then
     assert run_python(HOLES)[0].split() == ["7.0", "7.0"]

@@ -17,11 +17,7 @@ PER_PIXEL = 8.0  # ranges by which a bicubic sample may change per pixel along t
 TOPS = {"uint8": 255.0, "uint16": 65535.0, "float32": 300.0, "nv12": 255.0, "p010": 255.0}
 VIDEO = {"nv12": (NV12, np.uint8), "p010": (P010, np.uint16)}
 
-LAYOUTS, DTYPES, PAD_MODES = (
-    ("NCHW", "NHWC"),
-    ("float32", "float16", "uint8"),
-    ("constant", "edge", "reflect"),
-)
+LAYOUTS, DTYPES, PAD_MODES = (("NCHW", "NHWC"), ("float32", "float16", "uint8"), ("constant", "edge", "reflect"))
 SETS = [
     {"edge": edge, "antialias": antialias, "letterbox": boxed}
     for edge, antialias, boxed in product(("box", "image"), (False, True), (False, True))
@@ -31,10 +27,7 @@ BEYOND = [{}, *({"outside": "pad", "pad_mode": mode} for mode in PAD_MODES)]
 
 def name_of(options: dict[str, Any]) -> str:
     """A set of options in words."""
-    return (
-        "-".join([str(value) if value is not True else name for name, value in options.items() if value])
-        or "plain"
-    )
+    return "-".join([str(value) if value is not True else name for name, value in options.items() if value]) or "plain"
 
 
 class Crops(NamedTuple):
@@ -76,9 +69,7 @@ class Crops(NamedTuple):
         frame = pixels if pixels.ndim == 3 else pixels[0]
         cut = boxes if boxes.ndim == 3 or chosen.get("outside") == "pad" else reference.cut(boxes, frame)
         ways = reference.transforms(cut, self.size) if given.get("letterbox") else np.zeros((len(boxes), 4))
-        for item, flip, way in zip(
-            items, np.asarray(given.get("flip", np.zeros(len(boxes), int))), ways, strict=True
-        ):
+        for item, flip, way in zip(items, np.asarray(given.get("flip", np.zeros(len(boxes), int))), ways, strict=True):
             item[...] = item[:: -1 if flip & 2 else 1, :: -1 if flip & 1 else 1].copy()
             turned = np.array([flip & 1, flip >> 1], bool)
             way[2:] += turned * way[:2] * self.size[::-1]
@@ -105,10 +96,7 @@ class Crops(NamedTuple):
         if not exact.size:
             return 0.0
         kind = self.frame.dtype.name if isinstance(self.frame, np.ndarray) else self.frame.kind
-        top, scale = (
-            max(TOPS[kind], np.abs(given.get("pad_value", 0)).max()),
-            np.float64(given.get("scale") or 1),
-        )
+        top, scale = (max(TOPS[kind], np.abs(given.get("pad_value", 0)).max()), np.float64(given.get("scale") or 1))
         mean, std = (  # of each channel, or of each item's
             value if value.ndim == 2 and len(value) == len(boxes) else value.reshape(1, -1)
             for value in (
@@ -230,10 +218,7 @@ def boxes_of(height: int, width: int, outside: str) -> np.ndarray:
     if outside != "error":
         boxes += [(-0.3, -2, 0.4 * width, 0.6 * height), (width - 3.5, height - 9, width + 0.25, height + 7)]
     if outside == "pad":
-        boxes += [
-            (-3 * width, -3.5 * height, -2.7 * width, -3.25 * height),
-            (-9, -30, 1.1 * width, height + 25),
-        ]
+        boxes += [(-3 * width, -3.5 * height, -2.7 * width, -3.25 * height), (-9, -30, 1.1 * width, height + 25)]
     return np.array(boxes, np.float32)
 
 
@@ -266,16 +251,10 @@ class Case(NamedTuple):
     def calls(self, scene: str) -> list[Crops]:
         """One for each size."""
         (height, width), calls = SCENES[scene], []
-        usual = (
-            self.kind.startswith("uint8x3") and not self.items and not {"dtype", "layout"} & set(self.options)
-        )
+        usual = self.kind.startswith("uint8x3") and not self.items and not {"dtype", "layout"} & set(self.options)
         sizes = SIZES[scene][: None if usual else 2]
         if scene == "small":  # one, and under a filter one that shrinks
-            sizes = (
-                sizes[len(self.name) % 2 :: 2]
-                if self.options.get("antialias")
-                else sizes[len(self.name) % 2 :][:1]
-            )
+            sizes = sizes[len(self.name) % 2 :: 2] if self.options.get("antialias") else sizes[len(self.name) % 2 :][:1]
         for size in sizes:
             options, outside = dict(self.options), self.options.get("outside", "clip")
             boxes = maps_of(height, width, size) if self.maps else boxes_of(height, width, outside)
@@ -287,10 +266,7 @@ class Case(NamedTuple):
             if options.get("dtype") != "uint8" or self.kind.startswith(("uint16", "float32")):
                 every = np.arange(channels) % 3
                 options |= {"mean": np.take(MEAN, every) * unit, "std": np.take(STD, every) * unit}
-            if options.get("letterbox") or (outside, options.get("pad_mode", "constant")) == (
-                "pad",
-                "constant",
-            ):
+            if options.get("letterbox") or (outside, options.get("pad_mode", "constant")) == ("pad", "constant"):
                 options["pad_value"] = np.arange(channels) * 7.0 % 200 * unit
             numbers = np.arange(len(boxes) * channels).reshape(-1, channels) % 29
             if "own" in self.items:
@@ -362,11 +338,7 @@ CASES = {case.name: case for case in _table()}
 
 def planned(frame: Any, boxes: Any, size: tuple[int, int], **options: Any) -> Any:
     """The answer of a plan that is made for the call."""
-    runs = {
-        name: options.pop(name)
-        for name in ("frame_index", "flip", "count", "out", "stream")
-        if name in options
-    }
+    runs = {name: options.pop(name) for name in ("frame_index", "flip", "count", "out", "stream") if name in options}
     if np.ndim(options.get("mean")) == 2:
         runs |= {name: options.pop(name) for name in ("mean", "std")}
     shape = tuple(boxes.shape[1:]) if hasattr(boxes, "shape") else (4,)

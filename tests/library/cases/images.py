@@ -45,9 +45,7 @@ class Pictures(NamedTuple):
         if self.operation == "patch_rows":
             order, usual = asked.get("order", "CTPP"), 2 if asked.get("order", "CTPP") == "CTPP" else 1
             parts = asked.get("patch", 14), asked.get("merge", usual), asked.get("temporal", usual)
-            return reference.rows(
-                pixels, self.sizes, *parts, order=order, max_rows=asked.get("max_rows"), **options
-            )
+            return reference.rows(pixels, self.sizes, *parts, order=order, max_rows=asked.get("max_rows"), **options)
         options["layout"] = asked.get("layout", "NCHW")
         if self.operation == "resize_each":
             return reference.each(pixels, self.sizes, **options)
@@ -62,19 +60,13 @@ class Pictures(NamedTuple):
             height, width = channels_last(image, self.options.get("source", "HWC")).shape[:2]
             size = tuple(self.sizes)
             if self.options.get("letterbox"):
-                ratio = min(
-                    (self.sizes[0], height), (self.sizes[1], width), key=lambda pair: pair[0] / pair[1]
-                )
+                ratio = min((self.sizes[0], height), (self.sizes[1], width), key=lambda pair: pair[0] / pair[1])
                 size = tuple(max(1, round(side * ratio[0] / ratio[1])) for side in (height, width))
-                corners.append(
-                    tuple(-((item - side) // 2) for item, side in zip(self.sizes, size, strict=True))
-                )
+                corners.append(tuple(-((item - side) // 2) for item, side in zip(self.sizes, size, strict=True)))
             elif self.options.get("crop"):
                 shortest, least = self.options.get("shortest", self.sizes[0]), min(height, width)
                 size = (int(shortest * height / least), int(shortest * width / least))
-                corners.append(
-                    tuple(int((side - item) / 2) for side, item in zip(size, self.sizes, strict=True))
-                )
+                corners.append(tuple(int((side - item) / 2) for side, item in zip(size, self.sizes, strict=True)))
             else:
                 corners.append((0, 0))
             sizes.append(size)
@@ -91,9 +83,7 @@ class Pictures(NamedTuple):
         found = found.astype(np.float64)
         levels = rounding == "uint8" or dtype == "uint8"
         right = (exact.clip(0, 255) if levels else exact) / std - mean / std
-        if (
-            self.operation == "patch_rows" and "max_rows" in self.options
-        ):  # what pads is 0, and not normalised
+        if self.operation == "patch_rows" and "max_rows" in self.options:  # what pads is 0, and not normalised
             used = np.array([h * w for h, w in self.sizes]) // self.options["patch"] ** 2
             right[np.arange(right.shape[1]) >= used[:, None]] = 0
         error = np.abs(found - right)
@@ -122,9 +112,7 @@ class Pictures(NamedTuple):
                 assert mask.dtype == np.int32 and mask.sum(axis=1).tolist() == parts.prod(axis=1).tolist()
                 assert shapes.tolist() == parts.tolist()
             else:
-                assert more[0].dtype == np.int64 and more[0].tolist() == [
-                    [1, *pair] for pair in parts.tolist()
-                ]
+                assert more[0].dtype == np.int64 and more[0].tolist() == [[1, *pair] for pair in parts.tolist()]
 
 
 def channels_last(image: np.ndarray, source: str) -> np.ndarray:
@@ -172,9 +160,7 @@ class Case(NamedTuple):
             options |= {"max_rows": 17 if scene == "small" else 77} if "max_rows" in options else {}
         if options.get("crop"):
             options["shortest"] = 7 if scene == "small" else 20
-        call = Pictures(
-            given, self.operation, size if self.operation == "resize" else sizes, options, self.form
-        )
+        call = Pictures(given, self.operation, size if self.operation == "resize" else sizes, options, self.form)
         for planned in (False, True) if scene == "large" else (len(self.name) % 2 == 0,):
             call.check(runner.images(call, planned))
 
@@ -189,9 +175,7 @@ def _table() -> list[Case]:
             cases.append(Case("resize", "uint8x3", options | {"layout": ("NCHW", "NHWC")[len(cases) % 2]}))
     for layout, dtype in product(("NCHW", "NHWC"), ("float32", "float16", "uint8")):
         more = NORMAL if dtype != "uint8" else {"rounding": "pillow"}
-        cases.append(
-            Case("resize", "uint8x3", {"layout": layout, "dtype": dtype, "filter": "bicubic", **more})
-        )
+        cases.append(Case("resize", "uint8x3", {"layout": layout, "dtype": dtype, "filter": "bicubic", **more}))
     for kind, form in product(("uint8x1", "uint8x4", "uint16x3", "float32x3"), ("list", "ragged")):
         cases.append(Case("resize", kind, {"filter": "bicubic"}, form))
     for kind, order, source in (
@@ -199,13 +183,9 @@ def _table() -> list[Case]:
     ):  # fmt: skip
         cases.append(Case("resize", kind, {"channels": order, "source": source, **NORMAL}))
         cases.append(Case("patch_rows", kind, {"channels": order, "source": source, **NORMAL}))
-    for filter, more in product(
-        ("bilinear", "bicubic", "lanczos"), ({"letterbox": True}, {"crop": "center"})
-    ):
+    for filter, more in product(("bilinear", "bicubic", "lanczos"), ({"letterbox": True}, {"crop": "center"})):
         cases.append(Case("resize", "uint8x3", {"filter": filter, **more}))
-    cases.append(
-        Case("resize", "uint8x3", {"letterbox": True, "layout": "NHWC", "pad_value": 9, "dtype": "uint8"})
-    )
+    cases.append(Case("resize", "uint8x3", {"letterbox": True, "layout": "NHWC", "pad_value": 9, "dtype": "uint8"}))
     for layout, filter in product(("NCHW", "NHWC"), ("bilinear", "bicubic")):
         cases.append(Case("resize_each", "uint8x3", {"layout": layout, "filter": filter, **NORMAL}))
     for order, rounding, more in product(
@@ -227,16 +207,12 @@ def called(given: Any, call: Pictures, planned: bool, **more: Any) -> Any:
         answer = getattr(images, call.operation)(given, call.sizes, **options, **runs)
     else:
         total = int(np.prod(np.asarray(call.sizes).reshape(-1, 2), axis=1).sum())
-        capacity = {"resize": {"size": call.sizes}, "resize_each": {"result_pixels": total + 3}}.get(
-            call.operation, {}
-        )
+        capacity = {"resize": {"size": call.sizes}, "resize_each": {"result_pixels": total + 3}}.get(call.operation, {})
         if call.operation == "patch_rows" and "max_rows" not in options:
             capacity = {"result_rows": total + 1}
         if more.get("device") == "cuda" and isinstance(given, list) and isinstance(given[0], np.ndarray):
             capacity["source_pixels"] = sum(one.size for one in given)
         model = given if isinstance(given, RaggedBatch) else given[0]
-        plan = images.ImagePlan(
-            call.operation, model, len(given) + 1, allocate=not runs, **capacity, **options
-        )
+        plan = images.ImagePlan(call.operation, model, len(given) + 1, allocate=not runs, **capacity, **options)
         answer = plan.run(given, *() if call.operation == "resize" else (call.sizes,), **runs)
     return answer.values if isinstance(answer, RaggedBatch) else answer

@@ -13,14 +13,7 @@ from octopus.ragged.blockmap import STRATEGIES
 from octopus_study.reference import ragged as reference
 
 TOLERANCE = 1e-5  # of the largest value that a result may have
-LARGEST = {
-    "multiply": 2.0,
-    "normalize": 4.0,
-    "threshold": 1.0,
-    "gamma": 1.0,
-    "blur3x3": 1.0,
-    "blur5x5_sobel": 2.5,
-}
+LARGEST = {"multiply": 2.0, "normalize": 4.0, "threshold": 1.0, "gamma": 1.0, "blur3x3": 1.0, "blur5x5_sobel": 2.5}
 
 
 class Operation(NamedTuple):
@@ -70,10 +63,7 @@ class Operation(NamedTuple):
         assert found.dtype == dtype and found.shape == right.shape, (found.dtype, found.shape)
         if not found.size:
             return 0.0
-        limit, rounding = (
-            TOLERANCE * LARGEST[self.operation] * (255.0 if self.values.dtype == np.uint8 else 1.0),
-            0.0,
-        )
+        limit, rounding = (TOLERANCE * LARGEST[self.operation] * (255.0 if self.values.dtype == np.uint8 else 1.0), 0.0)
         if dtype == np.uint8:
             right, rounding = right.clip(0, 255), 0.5
         worst = float(((np.abs(found - right) - rounding) / limit).max())
@@ -83,16 +73,7 @@ class Operation(NamedTuple):
 
 SHAPES = {
     "small": [(1, 1), (3, 5), (0, 0), (7, 4), (1, 9), (0, 0), (9, 1), (2, 2), (6, 11), (1, 1), (0, 0)],
-    "large": [
-        (300, 400),
-        *[(1, 1)] * 100,
-        (1, 70_000),
-        (70_000, 1),
-        *[(0, 3)] * 50,
-        (129, 130),
-        (33, 41),
-        (1, 5),
-    ],
+    "large": [(300, 400), *[(1, 1)] * 100, (1, 70_000), (70_000, 1), *[(0, 3)] * 50, (129, 130), (33, 41), (1, 5)],
 }
 
 
@@ -113,14 +94,10 @@ class Case(NamedTuple):
         shapes, random = np.array(SHAPES[scene]), np.random.default_rng(1)
         total = int(shapes.prod(axis=1).sum())
         values = (
-            random.random(total, np.float32)
-            if self.dtype == "float32"
-            else random.integers(0, 256, total, np.uint8)
+            random.random(total, np.float32) if self.dtype == "float32" else random.integers(0, 256, total, np.uint8)
         )
         numbers = [np.linspace(*ends, len(shapes)).astype(np.float32) for ends in ((0.3, 0.9), (2.0, 0.5))]
-        options = {"strategy": self.strategy} | (
-            {"threshold": 10} if self.strategy == "block_metadata" else {}
-        )
+        options = {"strategy": self.strategy} | ({"threshold": 10} if self.strategy == "block_metadata" else {})
         call = Operation(self.operation, values, shapes, numbers[: PARAMETERS[self.operation]], options)
         answers = [runner.ragged(call, planned) for planned in (False, True)]
         call.check(answers[0])

@@ -33,9 +33,7 @@ def simulated():
 
     jobs = [(table, number) for table in TABLES for number in range(PARTS.get(table, 1))]
     with ThreadPoolExecutor(2) as pool:
-        return {
-            key: words for found in pool.map(part, *zip(*jobs, strict=True)) for key, words in found.items()
-        }
+        return {key: words for found in pool.map(part, *zip(*jobs, strict=True)) for key, words in found.items()}
 
 
 @pytest.mark.parametrize(("table", "name"), ALL)

@@ -40,10 +40,7 @@ class Tiles(NamedTuple):
             right.append(values.mean() / scale if values.size else np.nan)
         right = np.array(right, np.float64)
         assert means.dtype == np.float64 and np.array_equal(means, right, equal_nan=True), (means, right)
-        assert flags is None or (flags.dtype == bool and np.array_equal(flags, right > self.threshold)), (
-            flags,
-            right,
-        )
+        assert flags is None or (flags.dtype == bool and np.array_equal(flags, right > self.threshold)), (flags, right)
 
 
 def tiles_of(width: int, height: int, count: int, beyond: bool = False) -> np.ndarray:

@@ -68,10 +68,7 @@ def roi_align_rotated(frame, boxes, size):
         theta = np.deg2rad(angle)
         right, down = (np.cos(theta), -np.sin(theta)), (np.sin(theta), np.cos(theta))  # y points down
         along, across = np.meshgrid(*((np.arange(n) + 0.5) / n - 0.5 for n in size), indexing="ij")
-        at = [
-            c - 0.5 + across * width * r + along * height * d
-            for c, r, d in zip((x, y), right, down, strict=True)
-        ]
+        at = [c - 0.5 + across * width * r + along * height * d for c, r, d in zip((x, y), right, down, strict=True)]
         items.append(sampled(frame, *at, 1).transpose(2, 0, 1))
     return np.stack(items)
 
@@ -179,8 +176,7 @@ def test_results_of_uint8_round_half_to_even_and_saturate():
     assert crops(frame, boxes, (1, 1), mean=100, std=0.5, dtype="uint8").ravel().tolist() == [0, 0, 255]
     board = np.where(random_frame(channels=1) > 127, 255, 0).astype(np.uint8)
     floats, found = (
-        crops(board, [[3, 5, 40, 44]], (200, 200), filter="bicubic", dtype=dtype)
-        for dtype in ("float32", "uint8")
+        crops(board, [[3, 5, 40, 44]], (200, 200), filter="bicubic", dtype=dtype) for dtype in ("float32", "uint8")
     )
     assert floats.min() < -10 and floats.max() > 265 and np.array_equal(found, np.rint(floats).clip(0, 255))
 
@@ -205,9 +201,7 @@ def test_values_of_float32_frames_overflow_saturate_and_may_be_no_numbers():
     frame = np.zeros((40, 60, 1), np.float32)
     frame[20, 30] = np.nan  # reaches the samples that it has a part in
     for filter, side in (("nearest", 1), ("bilinear", 2), ("bicubic", 4)):
-        assert (
-            np.isnan(crops(frame, [[[1, 0, 0.5], [0, 1, 0.5]]], (40, 60), filter=filter)).sum() == side * side
-        )
+        assert np.isnan(crops(frame, [[[1, 0, 0.5], [0, 1, 0.5]]], (40, 60), filter=filter)).sum() == side * side
 
 
 @pytest.mark.parametrize("filter", FILTERS)
@@ -225,9 +219,7 @@ def test_vectors_of_bytes_make_what_pixel_by_pixel_makes(filter, channels, width
         for positions in (maps,) if filter == "bilinear" else (maps, boxes):
             for layout in ("NCHW", "NHWC"):
                 options = {"filter": filter, "mean": 3.0, "std": 2.0, "layout": layout}
-                found, right = (
-                    crops(f, positions, (9, width), **options) for f in (frame, frame.astype(np.float32))
-                )
+                found, right = (crops(f, positions, (9, width), **options) for f in (frame, frame.astype(np.float32)))
                 assert difference(found, right) < 1e-3
 
 
@@ -235,18 +227,14 @@ def test_vectors_of_bytes_make_what_pixel_by_pixel_makes(filter, channels, width
                                      {"filter": "bicubic"}], ids=str)  # fmt: skip
 def test_many_and_few_boxes_give_the_same_values(options):
     """Few boxes are cut into bands of rows, many are not; the answer must not depend on it."""
-    for boxes in (np.tile([[3, 5, 40, 170]], (64, 1)), np.tile(MAPS[:1], (64, 1, 1)))[
-        : 1 + ("filter" in options)
-    ]:
+    for boxes in (np.tile([[3, 5, 40, 170]], (64, 1)), np.tile(MAPS[:1], (64, 1, 1)))[: 1 + ("filter" in options)]:
         many, one = (crops(FRAME, some, (223, 50), **options) for some in (boxes, boxes[:1]))
         if "letterbox" in options:
             many, one = many[0], one[0]
         assert np.array_equal(many, np.repeat(one, 64, axis=0))
 
 
-@pytest.mark.parametrize(
-    "kind", [list, np.int32, np.int64, np.uint8, np.float32, np.float64, np.float16, ">f4"]
-)
+@pytest.mark.parametrize("kind", [list, np.int32, np.int64, np.uint8, np.float32, np.float64, np.float16, ">f4"])
 def test_boxes_maps_flips_and_an_index_may_be_of_any_numbers(kind):
     def of(values, order="C"):
         return values if kind is list else np.asarray(values, kind, order=order)
@@ -258,9 +246,7 @@ def test_boxes_maps_flips_and_an_index_may_be_of_any_numbers(kind):
     maps = np.array([[[1, 0, 20], [0, 1, 5]], [[0, 2, 3], [2, 0, 1]]])
     given_maps = maps.tolist() if kind is list else of(maps, "F")
     assert np.array_equal(crops(FRAME, given_maps, (9, 8)), crops(FRAME, maps, (9, 8)))
-    flips = np.asarray(
-        [1, 0], bool if kind is np.uint8 else number.dtype if hasattr(number, "dtype") else int
-    )
+    flips = np.asarray([1, 0], bool if kind is np.uint8 else number.dtype if hasattr(number, "dtype") else int)
     for form in (flips, flips.astype(flips.dtype.newbyteorder())):
         assert np.array_equal(crops(FRAME, boxes, 8, flip=form), crops(FRAME, boxes, 8, flip=[1, 0]))
 
@@ -311,9 +297,7 @@ def test_a_plan_takes_boxes_and_maps_and_means_at_every_run():
     for boxes in (BOXES[:3], MAPS[:2], BOXES[2:5]):
         assert np.array_equal(plan.run(FRAME, boxes), crops(FRAME, boxes, (20, 30), filter="bicubic"))
     mean, std = np.arange(18.0).reshape(6, 3), np.arange(1.0, 19).reshape(6, 3)
-    found = CropPlan(FRAME, 6, 8, scale=255, device="cpu").run(
-        FRAME, BOXES[:6], mean=mean / 255, std=std / 255
-    )
+    found = CropPlan(FRAME, 6, 8, scale=255, device="cpu").run(FRAME, BOXES[:6], mean=mean / 255, std=std / 255)
     assert np.allclose(found, crops(FRAME, BOXES[:6], 8, mean=mean, std=std), rtol=1e-4, atol=1e-4)
     with pytest.raises(InputError, match="others when the plan was made"):
         CropPlan(FRAME, 6, 8, mean=3, device="cpu").run(FRAME, BOXES[:6], mean=mean, std=std)

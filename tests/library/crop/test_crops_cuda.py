@@ -10,15 +10,7 @@ import numpy as np
 import pytest
 from cases.crops import LAYOUTS, boxes_of, maps_of, random_frame
 from exported import Exported
-from gpu import (
-    host,
-    new_results,
-    overwrite_freed_memory,
-    refuse_allocation,
-    sanitize,
-    slow_stream,
-    synchronize,
-)
+from gpu import host, new_results, overwrite_freed_memory, refuse_allocation, sanitize, slow_stream, synchronize
 
 from octopus import NV12, P010, CropPlan, FrameStream, InputError, crop_resize, map_back, rotated_boxes
 from octopus.backends.cuda import memory
@@ -53,11 +45,7 @@ def on_gpu(array):
 @pytest.mark.parametrize("kind", ["int32", "int64", "float32", "float64"])
 def test_tensors_stay_tensors_on_the_gpu_with_their_transform(kind):
     torch = pytest.importorskip("torch")
-    frames, boxes, options = (
-        on_gpu(FRAMES),
-        on_gpu(BOXES.round().astype(kind)),
-        {"letterbox": True, "edge": "image"},
-    )
+    frames, boxes, options = (on_gpu(FRAMES), on_gpu(BOXES.round().astype(kind)), {"letterbox": True, "edge": "image"})
     expected, back = crop_resize(FRAMES, BOXES.round(), SIZE, frame_index=INDEX, device="cpu", **options)
     with torch.cuda.stream(torch.cuda.Stream()):
         for index in (on_gpu(INDEX), on_gpu(INDEX.astype("int32")), INDEX, INDEX.tolist()):
@@ -74,17 +62,13 @@ def test_tensors_stay_tensors_on_the_gpu_with_their_transform(kind):
 @pytest.mark.parametrize("options", [{}, {"antialias": True}, {"filter": "bicubic"}], ids=str)
 def test_bfloat16_is_float32_rounded(layout, options):
     torch = pytest.importorskip("torch")
-    frame, boxes, call = (
-        on_gpu(FRAME),
-        on_gpu(BOXES),
-        {"layout": layout, "mean": 100.0, "std": 50.0, **options},
-    )
+    frame, boxes, call = (on_gpu(FRAME), on_gpu(BOXES), {"layout": layout, "mean": 100.0, "std": 50.0, **options})
     plain = crop_resize(frame, boxes, (32, 48), **call)
     plan = CropPlan(frame, len(BOXES), (32, 48), dtype=torch.bfloat16, **call)
     for small in (crop_resize(frame, boxes, (32, 48), dtype="bfloat16", **call), plan.run(frame, boxes)):
         assert small.dtype == torch.bfloat16 and small.is_cuda
-        # Half a step of bfloat16 between 1 and 4, and what the weights of fixed point are off.
-        assert (small.float() - plain).abs().max() <= 2**-7 + 1e-4
+        # Half a step of bfloat16, and what the weights of fixed point are off.
+        assert ((small.float() - plain).abs() <= 2**-8 * plain.abs() + 1e-4).all()
 
 
 def test_parts_of_larger_tensors_are_read_in_place():
@@ -134,9 +118,7 @@ def test_planes_of_video_may_offer_one_protocol_alone(kind, offered):
 @pytest.mark.parametrize("antialias", [False, True])
 def test_boxes_on_the_gpu_that_cannot_be_made_fill_their_item(antialias):
     boxes = np.array([(np.nan, 0, 3, 3), (5, 5, 5, 9), (400, 0, 500, 5), (1, 1, 9, 9)], np.float32)
-    far = np.array(
-        [(np.nan, 0, 3, 3), (0, 0, 16385, 3), (-(2.0**25), 0, 9, 9), (-900, -800, -700, -600)], np.float32
-    )
+    far = np.array([(np.nan, 0, 3, 3), (0, 0, 16385, 3), (-(2.0**25), 0, 9, 9), (-900, -800, -700, -600)], np.float32)
     for given, more in ((boxes, {}), (far, {"outside": "pad", "pad_mode": "edge"})):
         for array in crop_resize(memory.upload(FRAME), memory.upload(given), SIZE, letterbox=True,
                                  antialias=antialias, **more):  # fmt: skip
@@ -146,9 +128,7 @@ def test_boxes_on_the_gpu_that_cannot_be_made_fill_their_item(antialias):
     whole = memory.upload(np.tile(BOXES[:1], (4, 1)))
     for array in crop_resize(memory.upload(FRAMES), whole, SIZE, **options):
         assert np.isnan(host(array)[1:3]).all() and np.isfinite(host(array)[[0, 3]]).all()
-    assert (
-        host(crop_resize(memory.upload(FRAMES), whole, SIZE, dtype="uint8", **options)[0])[1:3] == 0
-    ).all()
+    assert (host(crop_resize(memory.upload(FRAMES), whole, SIZE, dtype="uint8", **options)[0])[1:3] == 0).all()
 
 
 def test_maps_on_the_gpu_that_cannot_be_used_fill_their_item():
@@ -249,9 +229,7 @@ def test_a_plan_replays_in_a_cuda_graph_with_new_boxes_and_a_new_index(shape, op
     graph.replay()
     torch.cuda.synchronize()
     right = crop_resize(frames[0], given[::-1].copy(), SIZE, **options)
-    for found, other in zip(
-        *(one if isinstance(one, tuple) else (one,) for one in (results, right)), strict=True
-    ):
+    for found, other in zip(*(one if isinstance(one, tuple) else (one,) for one in (results, right)), strict=True):
         assert torch.equal(found, other) and not torch.isnan(found).any()
 
 
@@ -283,10 +261,7 @@ def test_no_graph_takes_what_the_host_reads_or_gives():
     torch = pytest.importorskip("torch")
     frame, boxes = on_gpu(FRAME), on_gpu(BOXES)
     checked, plain = CropPlan(frame, 9, (8, 8), outside="error"), CropPlan(frame, 9, (8, 8))
-    for plan, given, words in (
-        (checked, boxes, 'outside="error" reads the boxes'),
-        (plain, LEFT, "graph is captured"),
-    ):
+    for plan, given, words in ((checked, boxes, 'outside="error" reads the boxes'), (plain, LEFT, "graph is captured")):
         out = plan.run(frame, given)
         torch.cuda.synchronize()
         with torch.cuda.graph(torch.cuda.CUDAGraph()), pytest.raises(InputError, match=words):
@@ -294,9 +269,7 @@ def test_no_graph_takes_what_the_host_reads_or_gives():
             plan.run(frame, given)
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"letterbox": True, "edge": "image"}, {"filter": "bicubic"}], ids=str
-)
+@pytest.mark.parametrize("options", [{}, {"letterbox": True, "edge": "image"}, {"filter": "bicubic"}], ids=str)
 def test_a_plan_allocates_nothing_when_it_runs(options, monkeypatch):
     frames, several = memory.upload(FRAMES), {"frame_index": INDEX}
     plan = CropPlan(frames, len(BOXES), SIZE, **options)
@@ -418,14 +391,8 @@ def test_what_lies_on_the_wrong_side_is_named():
         (lambda: crop_resize(frames, boxes, frame_index=there.short()), "int32, int64, found int16"),
         (lambda: crop_resize(frames, boxes, frame_index=np.full(7, 3)), r"frame_index\[0\] = 3"),
         (lambda: map_back(np.zeros((1, 2)), torch.zeros((1, 4))), "convert one of them"),
-        (
-            lambda: crop_resize(frame, BOXES, 8, flip=there),
-            "flip is on the GPU but the boxes are on the host",
-        ),
-        (
-            lambda: crop_resize(frame, BOXES, 8, count=there[0]),
-            "count is on the GPU but the boxes are on the host",
-        ),
+        (lambda: crop_resize(frame, BOXES, 8, flip=there), "flip is on the GPU but the boxes are on the host"),
+        (lambda: crop_resize(frame, BOXES, 8, count=there[0]), "count is on the GPU but the boxes are on the host"),
         (lambda: crop_resize(frame, boxes, 8, **mean), r"mean .*float32"),
     ):
         with pytest.raises(InputError, match=words):

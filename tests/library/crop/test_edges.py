@@ -233,10 +233,7 @@ class Slow:
 
 def test_a_plan_at_work_refuses_a_second_thread():
     plan, stream = CropPlan(FRAME, 2, 8, device="cpu"), FrameStream(FRAME, 2, 8, device="cpu")
-    for run in (
-        partial(plan.run, FRAME),
-        stream.submit,
-    ) * 2:  # the second time one is refused that is like another
+    for run in (partial(plan.run, FRAME), stream.submit) * 2:  # the second time one is refused that is like another
         slow = Slow()
         thread = threading.Thread(target=run, args=(slow,))
         thread.start()
@@ -336,12 +333,7 @@ octopus.blockmap.np
 def test_types_find_wrong_words(tmp_path, root):
     api = pytest.importorskip("mypy.api")
     (tmp_path / "snippet.py").write_text(SNIPPET)
-    arguments = [
-        str(tmp_path / "snippet.py"),
-        "--config-file=",
-        f"--cache-dir={tmp_path}",
-        "--follow-imports=silent",
-    ]
+    arguments = [str(tmp_path / "snippet.py"), "--config-file=", f"--cache-dir={tmp_path}", "--follow-imports=silent"]
     arguments += ["--ignore-missing-imports", "--no-error-summary"]
     found = api.run(arguments)[0].splitlines()
     lines = {int(line.split(":")[1]) for line in found if " error: " in line}
@@ -355,14 +347,8 @@ def test_messages_count_what_is_wrong_and_end_with_what_helps():
     flat = octopus.RaggedBatch.from_offsets(np.ones(3, np.float32), [0, 3])
     for call, words in (
         (lambda: octopus.tile_means(FRAME, [[0, 0, 9, 9], [0, 0, 0, 9]]), r"; wrong tiles: 1 of 2$"),
-        (
-            lambda: octopus.ops.multiply(flat, np.ma.masked_array([1.0])),
-            r"^the gain is .*: \.filled\(value\)$",
-        ),
-        (
-            lambda: octopus.ops.multiply(flat, 2, out=fixed),
-            r"an array that can be written, or no out at all$",
-        ),
+        (lambda: octopus.ops.multiply(flat, np.ma.masked_array([1.0])), r"^the gain is .*: \.filled\(value\)$"),
+        (lambda: octopus.ops.multiply(flat, 2, out=fixed), r"an array that can be written, or no out at all$"),
     ):
         with pytest.raises(InputError, match=words):
             call()
@@ -382,9 +368,7 @@ def test_a_refused_call_writes_nothing():
 
 def test_too_little_memory_says_how_much(monkeypatch):
     monkeypatch.setattr(backends.cpu, "free_bytes", lambda: 1000)
-    with pytest.raises(
-        octopus.OutOfMemoryError, match=r"201,326,592 bytes are needed on the host, 1,000 are free"
-    ):
+    with pytest.raises(octopus.OutOfMemoryError, match=r"201,326,592 bytes are needed on the host, 1,000 are free"):
         crop_resize(FRAME, BOXES[:1], 4096, device="cpu")
     assert crop_resize(FRAME, BOXES, 8, device="cpu").shape == (2, 3, 8, 8)  # nobody asks for so little
 

@@ -21,10 +21,7 @@ SLACK = 8 << 20  # bytes by which the memory in use may differ for reasons of ot
 
 
 def random_boxes(rng, count, width=300, height=200):
-    x, y = (
-        np.sort(rng.uniform(0, width, (count, 2)), axis=1),
-        np.sort(rng.uniform(0, height, (count, 2)), axis=1),
-    )
+    x, y = (np.sort(rng.uniform(0, width, (count, 2)), axis=1), np.sort(rng.uniform(0, height, (count, 2)), axis=1))
     boxes = np.stack([x[:, 0], y[:, 0], x[:, 1] + 0.01, y[:, 1] + 0.01], axis=1)
     return boxes.clip(0, [width, height, width, height]).astype(np.float32)
 

@@ -54,9 +54,7 @@ def test_every_set_of_options_is_launched_with_the_addresses_of_its_arrays(launc
 def test_under_a_filter_a_thread_makes_what_one_store_takes(launched, width, shift, layout, values):
     out = memory((5, 3, 24, width) if layout == "NCHW" else (5, 24, width, 3), np.uint8, shift)
     made = launched(FRAME, size=(24, width), layout=layout, dtype="uint8", antialias=True, out=OnGpu(out))
-    assert f"-by{values}-" in made.kernel.name and made.block[0] == width // (
-        values if layout == "NCHW" else 1
-    )
+    assert f"-by{values}-" in made.kernel.name and made.block[0] == width // (values if layout == "NCHW" else 1)
 
 
 def test_words_are_read_where_rows_begin_at_words(launched):
@@ -75,9 +73,7 @@ def test_wide_stores_need_a_good_width_and_address(launched):
 
 def test_a_frame_is_prefetched_if_it_is_small_beside_the_result(launched):
     large = np.zeros((400, 600, 3), np.uint8)
-    lines = [
-        launched(frame, number=count).values[11] for frame, count in ((FRAME, 5), (large, 5), (large, 5000))
-    ]
+    lines = [launched(frame, number=count).values[11] for frame, count in ((FRAME, 5), (large, 5), (large, 5000))]
     assert lines == [FRAME.nbytes // 128, 0, large.nbytes // 128]
 
 

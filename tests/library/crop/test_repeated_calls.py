@@ -213,9 +213,7 @@ def test_the_first_call_of_a_kind_is_not_captured(gpu):
 LARGER, FIXED, THREE = RNG.integers(0, 256, (41, 64, 3), np.uint8), FRAME + 1, np.array([1.0, 2, 3])
 FIXED.flags.writeable = False
 OTHERS = [{"frame": frame} for frame in (LARGER, LARGER[1:], LARGER[1:, :60], LARGER[:40, 4:], FIXED)]
-OTHERS += [
-    {"frame": frame} for frame in (FRAME.astype(np.uint16), FRAME / np.float32(3), FRAME[..., :1].copy())
-]
+OTHERS += [{"frame": frame} for frame in (FRAME.astype(np.uint16), FRAME / np.float32(3), FRAME[..., :1].copy())]
 OTHERS += [{"boxes": BOXES.astype(dtype)} for dtype in ("i8", "f4", "f8")]
 OTHERS += [{"boxes": boxes} for boxes in (np.repeat(BOXES, 2, 0)[::2], BOXES[:1], BOXES.tolist())]
 OTHERS += [{"size": size} for size in (9, (8, 9), [8, 9], np.array([9, 8]), np.int64(9))]

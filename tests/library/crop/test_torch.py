@@ -63,9 +63,7 @@ def multiplied(boxes, tiles):
 PLAN = CropPlan(torch.from_numpy(FRAME), 2, (8, 8), **OPTIONS)
 
 
-@pytest.mark.parametrize(
-    "function", [cropped, planned, in_a_new_plan, of_tiles, multiplied], ids=lambda f: f.__name__
-)
+@pytest.mark.parametrize("function", [cropped, planned, in_a_new_plan, of_tiles, multiplied], ids=lambda f: f.__name__)
 @pytest.mark.filterwarnings("ignore")
 def test_a_call_inside_a_compiled_function_is_the_same_call(function):
     torch._dynamo.reset()

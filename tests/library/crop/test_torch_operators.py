@@ -16,10 +16,7 @@ RNG = np.random.default_rng(7)
 FRAME = torch.from_numpy(RNG.integers(0, 256, (40, 60, 3), np.uint8))
 FRAMES = torch.from_numpy(RNG.integers(0, 256, (2, 40, 60, 4), np.uint8))
 BOXES = torch.tensor([[1, 2, 30, 30], [0, 0, 9, 9], [5, 5, 50, 38]])
-IMAGES = [
-    torch.from_numpy(RNG.integers(0, 256, shape, np.uint8))
-    for shape in ((40, 60, 3), (3, 33, 90), (70, 31, 3))
-]
+IMAGES = [torch.from_numpy(RNG.integers(0, 256, shape, np.uint8)) for shape in ((40, 60, 3), (3, 33, 90), (70, 31, 3))]
 ROWS = {"scale": 255, "mean": 0.5, "std": [0.5, 0.25, 0.5]}
 CROPS = [
     {"size": 8},
@@ -37,20 +34,12 @@ RESIZES = [
 PATCHES = [
     {"sizes": images.smart_sizes, **ROWS},
     {"sizes": partial(images.smart_sizes, factor=32, max_pixels=4096), "patch": 16, "dtype": "bfloat16"},
-    {
-        "sizes": partial(images.fit_sizes, max_rows=9),
-        "patch": 16,
-        "order": "PPC",
-        "filter": "bilinear",
-        "max_rows": 9,
-    },
+    {"sizes": partial(images.fit_sizes, max_rows=9), "patch": 16, "order": "PPC", "filter": "bilinear", "max_rows": 9},
     {"sizes": [[28, 56], [56, 28], [28, 28]], "temporal": 1, "rounding": "none"},
 ]
 CALLS = [
     *(partial(operators.crop_resize, FRAME, BOXES, **given) for given in CROPS),
-    partial(
-        operators.crop_resize, FRAMES, BOXES.float(), 8, frame_index=torch.tensor([1, 0, 1]), channels="BGRA"
-    ),
+    partial(operators.crop_resize, FRAMES, BOXES.float(), 8, frame_index=torch.tensor([1, 0, 1]), channels="BGRA"),
     *(partial(operators.resize, IMAGES, **given) for given in RESIZES),
     *(partial(operators.patch_rows, IMAGES, **given) for given in PATCHES),
 ]
@@ -159,9 +148,7 @@ def test_gradients_are_refused():
     with pytest.raises(InputError, match="no gradient"):
         torch.ops.octopus.crop_resize(frame, BOXES, [8, 8])
     with pytest.raises(Exception, match="no gradient"):
-        torch.compile(lambda f: operators.crop_resize(f, BOXES, 8).sum(), backend="aot_eager")(
-            frame
-        ).backward()
+        torch.compile(lambda f: operators.crop_resize(f, BOXES, 8).sum(), backend="aot_eager")(frame).backward()
 
 
 def test_a_layer_refuses_options_that_it_cannot_have():

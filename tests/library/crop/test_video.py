@@ -62,9 +62,7 @@ def test_colours_come_back_from_how_they_are_coded(form, matrix, range):
     colours = np.random.default_rng(1).random((40, 60, 3)).repeat(2, axis=0).repeat(2, axis=1)
     red, blue = reference.LUMA[matrix]
     luma = colours @ (red, 1 - red - blue, blue)
-    chroma = np.stack(
-        [(colours[..., 2] - luma) / (2 - 2 * blue), (colours[..., 0] - luma) / (2 - 2 * red)], axis=-1
-    )
+    chroma = np.stack([(colours[..., 2] - luma) / (2 - 2 * blue), (colours[..., 0] - luma) / (2 - 2 * red)], axis=-1)
     bits, unit = (10, 64) if form is P010 else (8, 1)
     step, top = 2 ** (bits - 8), 2**bits - 1
     scales = (219 * step, 224 * step) if range == "limited" else (top, top)
@@ -131,13 +129,9 @@ def test_torch_tensors_are_taken_as_they_are():
 def test_coefficients_are_those_of_the_tables():
     """The numbers that BT.601 is known by, of whole levels."""
     full = Coding("nv12", "bt601", "full").coefficients
-    assert np.allclose(
-        full, [1, 1.402, -179.456, -0.344136, -0.714136, 135.458816, 1.772, -226.816], atol=1e-5
-    )
+    assert np.allclose(full, [1, 1.402, -179.456, -0.344136, -0.714136, 135.458816, 1.772, -226.816], atol=1e-5)
     limited = Coding("nv12", "bt601", "limited").coefficients
-    assert np.allclose(
-        limited[[0, 1, 3, 4, 6]], [1.164384, 1.596027, -0.391762, -0.812968, 2.017232], atol=1e-6
-    )
+    assert np.allclose(limited[[0, 1, 3, 4, 6]], [1.164384, 1.596027, -0.391762, -0.812968, 2.017232], atol=1e-6)
     assert full is Coding("nv12", "bt601", "full").coefficients and not full.flags.writeable
 
 
@@ -148,9 +142,7 @@ def test_both_planes_go_to_the_gpu_one_behind_the_other(gpu):
     frame = video(NV12)
     crop_resize(frame, BOXES, 8, device="cuda")
     (made,), planes = gpu.launches, [(to, content) for to, _, content in gpu.copies[:2]]
-    assert [content for _, content in planes] == [
-        np.ascontiguousarray(p).tobytes() for p in (frame.y, frame.uv)
-    ]
+    assert [content for _, content in planes] == [np.ascontiguousarray(p).tobytes() for p in (frame.y, frame.uv)]
     assert planes[1][0] == planes[0][0] + HEIGHT * WIDTH
     assert made.values[:4] == (planes[0][0], WIDTH, WIDTH, HEIGHT)
     assert made.values[-10:-8] == (planes[1][0], WIDTH)

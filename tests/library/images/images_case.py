@@ -24,9 +24,7 @@ def spec_of(source="uint8", channels=3, kind="each", **options) -> ImageSpec:
 def table_of(images, sizes, spec, corners=None, max_rows=None) -> np.ndarray:
     """The records of images (H, W, C) of any strides, their items one after the other."""
     table, out = np.zeros(len(images), IMAGE), 0
-    for record, image, size, corner in zip(
-        table, images, sizes, corners or [(0, 0)] * len(images), strict=True
-    ):
+    for record, image, size, corner in zip(table, images, sizes, corners or [(0, 0)] * len(images), strict=True):
         steps = [image.strides[axis] for axis in (2, 0, 1)]
         record["pointer"], record["out"] = image.ctypes.data, out
         record["plane_step"], record["row_step"], record["pixel_step"] = steps

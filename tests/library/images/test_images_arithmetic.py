@@ -14,9 +14,7 @@ def test_a_record_has_64_bytes_and_no_gaps():
     assert sum(images.IMAGE[name].itemsize for name in images.IMAGE.names) == 64
 
 
-@pytest.mark.parametrize(
-    ("size", "count"), [(10, 3), (70, 21), (7, 7), (1, 5), (5, 1), (6, 4), (330, 99), (1000, 7)]
-)
+@pytest.mark.parametrize(("size", "count"), [(10, 3), (70, 21), (7, 7), (1, 5), (5, 1), (6, 4), (330, 99), (1000, 7)])
 def test_nearest_pixel_is_pillows_running_sum(size, count):
     expected = images_reference.weights(size, count, "nearest", True).argmax(axis=1)
     assert [images.nearest_pixel(i, size, count) for i in range(count)] == expected.tolist()

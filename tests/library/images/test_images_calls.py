@@ -124,12 +124,7 @@ def test_which_images_lie_in_memory(form):
     block = np.zeros((3, 4, 5, 3), np.uint8)
     given = list(block if form == "arrays" else block[:, ::-1, ::-1])
     found, begin = sources.sources_of(given), block.ctypes.data
-    for first, last, expected in [
-        (0, 60, [1, 0, 0]),
-        (59, 61, [1, 1, 0]),
-        (180, 200, [0] * 3),
-        (-9, 0, [0] * 3),
-    ]:
+    for first, last, expected in [(0, 60, [1, 0, 0]), (59, 61, [1, 1, 0]), (180, 200, [0] * 3), (-9, 0, [0] * 3)]:
         assert found.meeting(begin + first, begin + last).tolist() == expected
 
 

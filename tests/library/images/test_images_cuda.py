@@ -85,10 +85,7 @@ def test_a_plan_allocates_nothing(monkeypatch):
     given, plain = uploaded(pixels()), pixels()
     plans = [
         (ImagePlan("patch_rows", given, 7, result_rows=500, **NORMAL), (given, SIZES)),
-        (
-            ImagePlan("resize", plain, 7, size=24, source_pixels=200_000, letterbox=True, device="cuda"),
-            (plain,),
-        ),
+        (ImagePlan("resize", plain, 7, size=24, source_pixels=200_000, letterbox=True, device="cuda"), (plain,)),
         (ImagePlan("patch_rows", given, 7, max_rows=70, **NORMAL), (given, SIZES)),
     ]
     for plan, arrays in plans:
@@ -156,9 +153,7 @@ def test_an_update_stays_in_the_out_of_the_captured_run():
     room.fill_(7)
     found, _ = plan.update(given[1:], SIZES[1:])
     graph.replay()
-    assert_same(
-        found, images.patch_rows(pixels()[1:], SIZES[1:], device="cpu", **NORMAL)[0], 1.01 / 255 / 0.25
-    )
+    assert_same(found, images.patch_rows(pixels()[1:], SIZES[1:], device="cpu", **NORMAL)[0], 1.01 / 255 / 0.25)
     assert found.data_ptr() == room.data_ptr() and bool((room[192:] == 7).all())
 
 

@@ -48,9 +48,7 @@ class Counted:
 
     @staticmethod
     def now(gpu):
-        return np.array(
-            [gpu.allocated, len(gpu.uploads), len(gpu.copies) - len(gpu.uploads), len(gpu.launches)]
-        )
+        return np.array([gpu.allocated, len(gpu.uploads), len(gpu.copies) - len(gpu.uploads), len(gpu.launches)])
 
     def since(self):
         return (self.now(self.gpu) - self.before).tolist()
@@ -114,9 +112,7 @@ def test_images_on_the_host_are_one_upload_and_those_on_the_gpu_are_read_in_plac
     counted = Counted(gpu)
     plan.run(lying, SIZES)
     assert counted.since() == [0, 1, 0, 1] and gpu.uploads[-1] == 3 * 64  # a record of each image
-    staged = images.ImagePlan(
-        "resize", given, 3, source_pixels=183, size=(5, 6), device="cuda", letterbox=True
-    )
+    staged = images.ImagePlan("resize", given, 3, source_pixels=183, size=(5, 6), device="cuda", letterbox=True)
     counted = Counted(gpu)
     staged.run(given)
     assert counted.since()[:2] == [0, 2]  # and the way back
@@ -151,9 +147,7 @@ def test_no_graph_is_overrun_by_an_update_or_by_a_second_capture(gpu):
 @pytest.mark.parametrize("allocate", [False, True])
 def test_an_update_returns_where_the_captured_run_writes(gpu, allocate):
     given, own = one(gpu), DeviceArray((4, 12), np.float32)
-    plan = images.ImagePlan(
-        "patch_rows", given, 4, result_rows=16, allocate=allocate, stream=stream_of(5), **ROWS
-    )
+    plan = images.ImagePlan("patch_rows", given, 4, result_rows=16, allocate=allocate, stream=stream_of(5), **ROWS)
     gpu.captured.add(5)
     plan.run(given, WIDE, out=own, stream=5)
     for sizes, shape in ((NARROW, (2, 12)), (WIDE, (4, 12))):
@@ -173,13 +167,8 @@ def test_a_plan_loads_before_a_graph_what_it_needs_there(gpu):
 
 def test_a_plan_takes_images_of_its_library_and_on_its_gpu(torch):
     given = one(torch)
-    plan, own = (
-        images.ImagePlan("patch_rows", given, 4, result_rows=16, **ROWS),
-        [DeviceArray((2, 8, 3), np.uint8)],
-    )
-    words = (
-        r"images of \(library, side, dtype, channels\) \('other', 'cuda', 'uint8', 3\).*found \('octopus',"
-    )
+    plan, own = (images.ImagePlan("patch_rows", given, 4, result_rows=16, **ROWS), [DeviceArray((2, 8, 3), np.uint8)])
+    words = r"images of \(library, side, dtype, channels\) \('other', 'cuda', 'uint8', 3\).*found \('octopus',"
     with pytest.raises(InputError, match=words):
         plan.run(own, WIDE)
     plan.run(given, WIDE)

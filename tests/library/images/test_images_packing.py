@@ -92,10 +92,7 @@ def test_pixels_of_four_bytes_become_three_whatever_their_number():
         packed = packing.Packing(found, as_they_lie=False)
         memory = np.full(packed.nbytes + 40, 7, np.uint8)
         packed.copy(found, memory)
-        assert (
-            np.array_equal(memory[: 3 * width], np.asarray(image).ravel())
-            and (memory[3 * width :] == 7).all()
-        )
+        assert np.array_equal(memory[: 3 * width], np.asarray(image).ravel()) and (memory[3 * width :] == 7).all()
 
 
 def test_an_error_of_who_is_told_is_raised_and_the_threads_go_on(monkeypatch):

@@ -55,10 +55,7 @@ def test_reference_is_pillow(filter):
     for before, after in SIDES + random_sides(rng, 40):
         image = noise(rng, *before)
         expected = pillow(image, after, filter)
-        assert np.array_equal(reference.resized(image, after, filter, rounding="pillow"), expected), (
-            before,
-            after,
-        )
+        assert np.array_equal(reference.resized(image, after, filter, rounding="pillow"), expected), (before, after)
 
 
 def torch_resized(image, size, filter, antialias):
@@ -67,11 +64,7 @@ def torch_resized(image, size, filter, antialias):
     functional = pytest.importorskip("torchvision.transforms.v2.functional")
     mode = pytest.importorskip("torchvision.transforms").InterpolationMode(filter)
     tensor = torch.from_numpy(np.ascontiguousarray(image.transpose(2, 0, 1), np.float32))
-    return (
-        functional.resize(tensor, list(size), interpolation=mode, antialias=antialias)
-        .numpy()
-        .transpose(1, 2, 0)
-    )
+    return functional.resize(tensor, list(size), interpolation=mode, antialias=antialias).numpy().transpose(1, 2, 0)
 
 
 @pytest.mark.parametrize("antialias", [True, False])

@@ -99,9 +99,7 @@ def turn_of(memory, lanes):
 
 
 @pytest.mark.parametrize("need", [1, 17, 32, 33, 55, 64, 65, 91, 130])
-@pytest.mark.parametrize(
-    ("height", "row_step"), [(1, 130), (18, 137), (48, 130), (33, 144), (70, 133), (40, 0)]
-)
+@pytest.mark.parametrize(("height", "row_step"), [(1, 130), (18, 137), (48, 130), (33, 144), (70, 133), (40, 0)])
 def test_each_lane_reads_the_bytes_of_its_rows(run_as_python, need, height, row_step):
     """The strip at the beginning of each row, then that at its end, of an image that lies anywhere."""
     rng = np.random.default_rng(need + height)

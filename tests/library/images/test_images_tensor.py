@@ -188,8 +188,7 @@ def test_a_cut_by_its_rule_in_pythons_numbers(name, support, seed):
     if found is None:
         return
     reads = [
-        math.prod(map(int, one[["height", "width"]])) / math.prod(map(int, one[["rows", "columns"]]))
-        for one in there
+        math.prod(map(int, one[["height", "width"]])) / math.prod(map(int, one[["rows", "columns"]])) for one in there
     ]
     uneven = max(reads) >= cutting.UNEVEN * min(reads)
     order = sorted(range(len(there)), key=lambda number: -reads[number]) if uneven else range(len(there))
@@ -207,8 +206,7 @@ def test_a_cut_by_its_rule_in_pythons_numbers(name, support, seed):
     for one in placed:
         firsts.append(total)
         total += math.prod(
-            -(-int(one[made]) // (lines * each))
-            for made, each in (("rows", found.bands), ("columns", found.warps))
+            -(-int(one[made]) // (lines * each)) for made, each in (("rows", found.bands), ("columns", found.warps))
         )
     assert placed["first_tile"].tolist() == firsts and found.blocks == total
 

@@ -119,9 +119,7 @@ def test_planes_of_pyav(file, form, name):
 
 
 def blocks(root):
-    return re.findall(
-        r"```python\n(.*?)```", (root / "docs/integrations/video.md").read_text(), flags=re.DOTALL
-    )
+    return re.findall(r"```python\n(.*?)```", (root / "docs/integrations/video.md").read_text(), flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("package", ["cv2", "av", "torchcodec"])

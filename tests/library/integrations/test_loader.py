@@ -67,9 +67,7 @@ def loader_of(folder, workers, context, collate=ragged, **options):
 def check(batches, folder, order=None):
     """That the batches hold all images of a folder, once, in order."""
     order = list(range(len(folder))) if order is None else order
-    assert [len(batch) for batch in batches] == [
-        len(order[i : i + BATCH]) for i in range(0, len(order), BATCH)
-    ]
+    assert [len(batch) for batch in batches] == [len(order[i : i + BATCH]) for i in range(0, len(order), BATCH)]
     items = [item for batch in batches for item in batch]
     for index, item in zip(order, items, strict=True):
         expected = np.asarray(folder[index])
@@ -188,9 +186,7 @@ def test_pinned_and_uploaded_at_once(workers, context):
     for here, there in zip(batches, moved, strict=True):
         assert there.device == "cuda" and there.offsets_on_host
         found = images.resize(there, 32, **CALL)
-        assert found.is_cuda and torch.equal(
-            found.cpu(), images.resize(here, 32, device="cuda", **CALL).cpu()
-        )
+        assert found.is_cuda and torch.equal(found.cpu(), images.resize(here, 32, device="cuda", **CALL).cpu())
         assert (found.cpu() - images.resize(here, 32, device="cpu", **CALL)).abs().max() < 1e-5
         assert torch.equal(there.to("cpu").values, here.values)
 
@@ -223,9 +219,7 @@ def test_images_of_pillow_and_arrays_make_the_same_batch():
     expected = ragged(folder)
     for given in (images_of_pillow, [*images_of_pillow[:2], *folder[2:]]):
         batch = ragged(given)
-        assert batch.shapes.tolist() == expected.shapes.tolist() and torch.equal(
-            batch.values, expected.values
-        )
+        assert batch.shapes.tolist() == expected.shapes.tolist() and torch.equal(batch.values, expected.values)
 
 
 def stored(image, form, **options):
@@ -236,9 +230,7 @@ def stored(image, form, **options):
 
 def files():
     """Contents of files of all forms that people have, by name."""
-    base = (
-        pillow().fromarray(np.random.default_rng(5).integers(0, 256, (12, 16, 3), np.uint8)).resize((97, 61))
-    )
+    base = pillow().fromarray(np.random.default_rng(5).integers(0, 256, (12, 16, 3), np.uint8)).resize((97, 61))
     clear = base.convert("RGBA")
     clear.putalpha(90)
 

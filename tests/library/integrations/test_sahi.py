@@ -55,9 +55,7 @@ def test_slices_are_sahis(asked):
 def test_resized_slices_and_the_way_back():
     found = slices(picture(), 128, 96, size=(64, 64), scale=255, antialias=True, device="cpu")
     boxes = slicing.get_slice_bboxes(300, 500, 128, 96)
-    expected, _ = octopus.crop_resize(
-        picture(), boxes, 64, letterbox=True, scale=255, antialias=True, device="cpu"
-    )
+    expected, _ = octopus.crop_resize(picture(), boxes, 64, letterbox=True, scale=255, antialias=True, device="cpu")
     assert np.array_equal(found.batch, expected)
     inside = np.array([[[8.0, 0, 56, 64]]] * len(boxes))
     assert np.allclose(octopus.map_back(inside, found.transform)[:, 0], boxes)
@@ -80,11 +78,7 @@ class Squares(base.DetectionModel):
     @staticmethod
     def around(white, first):
         rows, columns = np.nonzero(white.all(-1))
-        return (
-            [columns.min(), rows.min() + first, columns.max() + 1, rows.max() + first + 1]
-            if len(rows)
-            else None
-        )
+        return [columns.min(), rows.min() + first, columns.max() + 1, rows.max() + first + 1] if len(rows) else None
 
     def _create_object_prediction_list_from_original_predictions(self, shift_amount_list, full_shape_list):
         pairs = zip(self._original_predictions, shift_amount_list, full_shape_list, strict=True)
@@ -127,9 +121,7 @@ def test_errors():
 def test_an_older_version_is_refused_and_a_newer_one_warned_of(monkeypatch):
     monkeypatch.setattr(common, "_newer", set())
     monkeypatch.setattr(sys.modules["sahi"], "__version__", "0.11.36")
-    with pytest.raises(
-        MissingPackageError, match=r"tested with sahi 0\.12 to 0\.12, found the older 0\.11\.36"
-    ):
+    with pytest.raises(MissingPackageError, match=r"tested with sahi 0\.12 to 0\.12, found the older 0\.11\.36"):
         slices(picture(), 64, 64)
     monkeypatch.setattr(sys.modules["sahi"], "__version__", "0.13.0")
     with pytest.warns(UserWarning, match=r"sahi 0\.13\.0 is newer than 0\.12 to 0\.12"):

@@ -43,9 +43,7 @@ def sliced(callback, image, **asked):
     return sv.InferenceSlicer(callback, overlap_wh=asked.pop("overlap_wh", 20), batch_size=16, **asked)(image)
 
 
-@pytest.mark.parametrize(
-    "asked", [{"slice_wh": 100}, {"slice_wh": (140, 100)}, {"slice_wh": 96, "overlap_wh": 0}]
-)
+@pytest.mark.parametrize("asked", [{"slice_wh": 100}, {"slice_wh": (140, 100)}, {"slice_wh": 96, "overlap_wh": 0}])
 def test_the_same_is_found(asked):
     """Slices that are not resized; without overlap they are smaller where the image ends, and padded."""
     shapes = []
@@ -118,9 +116,7 @@ def test_detections_are_boxes():
 def test_an_older_version_is_refused_and_a_newer_one_warned_of(monkeypatch):
     monkeypatch.setattr(common, "_newer", set())
     monkeypatch.setattr(sys.modules["supervision"], "__version__", "0.29.1")
-    with pytest.raises(
-        MissingPackageError, match=r"tested with supervision 0\.30 to 0\.31, found the older 0\.29\.1"
-    ):
+    with pytest.raises(MissingPackageError, match=r"tested with supervision 0\.30 to 0\.31, found the older 0\.29\.1"):
         batched(one_by_one, 100)
     monkeypatch.setattr(sys.modules["supervision"], "__version__", "0.32.0")
     with pytest.warns(UserWarning, match=r"supervision 0\.32\.0 is newer than 0\.30 to 0\.31"):

@@ -33,11 +33,7 @@ SHARE = {"fixed": 0.0, "float": 0.005, "pil": 0.0}  # of values that may be off
 LEVELS = {"fixed": 0, "float": 1, "pil": 0}
 QWEN3 = {"patch_size": 16, "size": {"shortest_edge": 65536, "longest_edge": 16777216}, "image_mean": [0.5] * 3,
          "image_std": [0.5] * 3}  # fmt: skip
-DINO = {
-    "size": {"shortest_edge": 256},
-    "image_mean": [0.485, 0.456, 0.406],
-    "image_std": [0.229, 0.224, 0.225],
-}
+DINO = {"size": {"shortest_edge": 256}, "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}
 PROCESSORS = {
     "Qwen2-VL": ("Qwen2VLImageProcessor", {}),
     "Qwen2.5-VL": ("Qwen2VLImageProcessor", {"min_pixels": 3136, "max_pixels": 50_176}),
@@ -71,8 +67,7 @@ def pictures(sides=SIDES, channels=3):
     generator = np.random.default_rng(3)
     blocks = [generator.integers(0, 256, (h // 3 + 2, w // 3 + 2, channels), np.uint8) for h, w in sides]
     return [
-        np.ascontiguousarray(one.repeat(3, 0).repeat(3, 1)[:h, :w])
-        for one, (h, w) in zip(blocks, sides, strict=True)
+        np.ascontiguousarray(one.repeat(3, 0).repeat(3, 1)[:h, :w]) for one, (h, w) in zip(blocks, sides, strict=True)
     ]
 
 
@@ -87,12 +82,7 @@ def make(name, **options):
 
 def in_float(image, size, *, interpolation, antialias):
     """`resize` as torchvision does it on a GPU."""
-    return (
-        REAL(image.float(), size, interpolation=interpolation, antialias=antialias)
-        .round()
-        .clamp(0, 255)
-        .byte()
-    )
+    return REAL(image.float(), size, interpolation=interpolation, antialias=antialias).round().clamp(0, 255).byte()
 
 
 functional = pytest.importorskip("torchvision.transforms.v2.functional")
@@ -136,9 +126,7 @@ def check(expected, found, level=0.0, levels=0, share=0.0):
             assert ours == theirs
             continue
         assert [(one.shape, one.dtype) for one in ours] == [(one.shape, one.dtype) for one in theirs]
-        assert [getattr(one, "device", None) for one in ours] == [
-            getattr(one, "device", None) for one in theirs
-        ]
+        assert [getattr(one, "device", None) for one in ours] == [getattr(one, "device", None) for one in theirs]
         pairs = zip(map(on_host, ours), map(on_host, theirs), strict=True)
         off = np.concatenate([np.abs(one.astype(np.float64) - other).ravel() for one, other in pairs])
         if key == "pixel_values":
@@ -218,22 +206,8 @@ def test_padding(backend, options):
 
 def test_limits_of_a_call(backend):
     processor = make(named("Qwen2VLImageProcessor", backend))
-    compare(
-        processor,
-        pictures(),
-        backend,
-        size={"shortest_edge": 10_000, "longest_edge": 20_000},
-        return_tensors="pt",
-    )
-    compare(
-        processor,
-        pictures(),
-        backend,
-        patch_size=16,
-        merge_size=1,
-        temporal_patch_size=3,
-        return_tensors="pt",
-    )
+    compare(processor, pictures(), backend, size={"shortest_edge": 10_000, "longest_edge": 20_000}, return_tensors="pt")
+    compare(processor, pictures(), backend, patch_size=16, merge_size=1, temporal_patch_size=3, return_tensors="pt")
     navit = make(named("Siglip2ImageProcessor", backend))
     compare(navit, pictures(), backend, patch_size=14, max_num_patches=100, return_tensors="pt")
 
@@ -252,9 +226,7 @@ INPUTS = {
 @pytest.mark.parametrize("kind", ["Qwen2-VL", "CLIP"])
 def test_inputs(kind, form, backend):
     name, _ = PROCESSORS[kind]
-    compare(
-        make(named(name, backend)), [INPUTS[form](one) for one in pictures()], backend, return_tensors="pt"
-    )
+    compare(make(named(name, backend)), [INPUTS[form](one) for one in pictures()], backend, return_tensors="pt")
 
 
 @pytest.mark.parametrize("mode", ["L", "RGBA", "P", "LA", "CMYK", "1"])
@@ -268,9 +240,7 @@ def test_grey_images(backend):
     one = {"image_mean": 0.5, "image_std": 0.25} if backend == "pil" else {"do_normalize": False}
     made = compare(make(named("ViTImageProcessor", backend)), grey, backend, return_tensors="pt", **one)
     assert made["pixel_values"].shape == (len(grey), 1, 224, 224)
-    made = compare(
-        make(named("CLIPImageProcessor", backend)), [*grey, *pictures()], backend, return_tensors="pt"
-    )
+    made = compare(make(named("CLIPImageProcessor", backend)), [*grey, *pictures()], backend, return_tensors="pt")
     assert made["pixel_values"].shape == (2 * len(grey), 3, 224, 224)
 
 
@@ -396,9 +366,7 @@ def test_the_models_dtype(kind, dtype):
     )
     wanted = torch.bfloat16 if dtype is torch.bfloat16 else torch.float16
     assert found["pixel_values"].dtype == wanted
-    torch.testing.assert_close(
-        found["pixel_values"], expected["pixel_values"].to(wanted), rtol=1e-2, atol=1e-2
-    )
+    torch.testing.assert_close(found["pixel_values"], expected["pixel_values"].to(wanted), rtol=1e-2, atol=1e-2)
     for key in set(expected) - {"pixel_values"}:
         assert torch.equal(found[key], expected[key])
 
@@ -410,10 +378,7 @@ def test_the_models_dtype_of_what_the_original_answers_and_of_copies():
     assert found["pixel_values"].dtype == torch.float16
     for other in (copy.deepcopy(made), pickle.loads(pickle.dumps(made)), accelerate(made)):
         assert other(pictures(), return_tensors="pt")["pixel_values"].dtype == torch.float16
-    assert (
-        accelerate(made, dtype="float32")(pictures(), return_tensors="pt")["pixel_values"].dtype
-        == torch.float32
-    )
+    assert accelerate(made, dtype="float32")(pictures(), return_tensors="pt")["pixel_values"].dtype == torch.float32
     pil = accelerate(make("CLIPImageProcessorPil"), dtype="float16")
     assert pil(pictures(), return_tensors="np")["pixel_values"].dtype == np.float16
     for name, dtype in (("CLIPImageProcessorPil", "bfloat16"), ("CLIPImageProcessor", "float64")):
@@ -597,9 +562,7 @@ def test_it_is_what_it_stands_for(tmp_path):
 
 def tokenizer():
     tokenizers = pytest.importorskip("tokenizers")
-    words = tokenizers.models.WordLevel(
-        {"<unk>": 0, "a": 1, "<|image_pad|>": 2, "<|video_pad|>": 3}, unk_token="<unk>"
-    )
+    words = tokenizers.models.WordLevel({"<unk>": 0, "a": 1, "<|image_pad|>": 2, "<|video_pad|>": 3}, unk_token="<unk>")
     made = tokenizers.Tokenizer(words)
     made.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
     return transformers.PreTrainedTokenizerFast(
@@ -616,9 +579,7 @@ def test_a_processor_that_has_one():
     assert type(made) is type(processor) and made is not processor
     assert made.tokenizer is processor.tokenizer and made.video_processor is processor.video_processor
     assert type(processor.image_processor) is transformers.Qwen2VLImageProcessor
-    expected, found = (
-        one(images=pictures()[:1], text=text, return_tensors="pt") for one in (processor, made)
-    )
+    expected, found = (one(images=pictures()[:1], text=text, return_tensors="pt") for one in (processor, made))
     check(expected, found, level_of(processor.image_processor, {}), LEVELS["fixed"], SHARE["fixed"])
     video = [np.stack([pictures()[0]] * 4)]
     check(

@@ -349,9 +349,7 @@ def test_what_is_none_of_these(wrong):
 
 def test_an_older_version_is_refused(monkeypatch):
     monkeypatch.setattr(sys.modules["ultralytics"], "__version__", "8.4.178")
-    with pytest.raises(
-        MissingPackageError, match=r"8\.4\.179 to 8\.4\.190, found the older 8\.4\.178.*untested=True"
-    ):
+    with pytest.raises(MissingPackageError, match=r"8\.4\.179 to 8\.4\.190, found the older 8\.4\.178.*untested=True"):
         accelerate(Plain())
     with pytest.raises(MissingPackageError, match=r"found the older 8\.4\.178"):
         letterbox(pictures(), LetterBox(320))

@@ -32,18 +32,7 @@ def gamma(strategy, shape, source, out, offsets, exponents):
     kind = Kind("gamma", strategy, source.dtype.name, source.dtype.name, "int32", *shape, THREADS)
     blocks, none = -(-len(source) // (THREADS * shape[0] * shape[1])), np.zeros(1, np.int32)
     cuda.jit(ragged.build(kind))[blocks, THREADS](
-        source,
-        out,
-        len(source),
-        offsets,
-        np.int32(len(exponents)),
-        exponents,
-        exponents,
-        none,
-        none,
-        none,
-        none,
-        0,
+        source, out, len(source), offsets, np.int32(len(exponents)), exponents, exponents, none, none, none, none, 0
     )
     return out
 
@@ -51,10 +40,7 @@ def gamma(strategy, shape, source, out, offsets, exponents):
 def beyond():
     """The largest difference where values go on behind the last offset; the simulator stops at wrong indices."""
     worst, offsets = 0.0, np.array([0, 15, 15, 71, 142], np.int32)
-    source, numbers = (
-        np.random.default_rng(1).random(165, np.float32),
-        np.linspace(0.3, 0.9, 4).astype(np.float32),
-    )
+    source, numbers = (np.random.default_rng(1).random(165, np.float32), np.linspace(0.3, 0.9, 4).astype(np.float32))
     right = source ** np.repeat(numbers, [15, 0, 56, 94])
     for strategy, shape in product(("thread_search", "block_search"), ((1, 2), (4, 1), (4, 4))):
         found = gamma(strategy, shape, source, np.full_like(source, 3), offsets, numbers)
@@ -139,10 +125,7 @@ def powers():
         1 + random.uniform(-1e-3, 1e-3, 10_000).astype(np.float32), np.float32([2**-149, 2**-126, 1]),
     ])  # fmt: skip
     values = values[values > 0]
-    for exponent in (
-        *random.uniform(-16, 16, 20).astype(np.float32),
-        *np.float32([0.45, 0.5, 1, 2.2, 2.5, 16]),
-    ):
+    for exponent in (*random.uniform(-16, 16, 20).astype(np.float32), *np.float32([0.45, 0.5, 1, 2.2, 2.5, 16])):
         right = values.astype(np.longdouble) ** np.longdouble(exponent)
         normal = (right > 2**-125) & (right < 2**127)
         with np.errstate(all="ignore"):

@@ -11,15 +11,7 @@ from octopus.backends.cuda.compile import entry_name, to_ptx
 from octopus.backends.cuda.launch import TAIL
 from octopus.kernels.cuda import antialias, crop, plain, ptx, stream
 from octopus.kernels.cuda.rows import Pixels, source_rows
-from octopus.kernels.cuda.tiles import (
-    FIXED_SHAPES,
-    MAX_ITEMS,
-    MOST_BOXES_INSIDE,
-    SHAPES,
-    Shape,
-    filter_shape,
-    tiling,
-)
+from octopus.kernels.cuda.tiles import FIXED_SHAPES, MAX_ITEMS, MOST_BOXES_INSIDE, SHAPES, Shape, filter_shape, tiling
 
 EVERY = {"edge": "image", "letterbox": True, "indexed": True}
 
@@ -52,9 +44,7 @@ def test_kernels_with_a_column_per_thread_stay_in_registers(
     assert "local_depot" not in text
     assert ("of_many_channels" in entry_name(text)) == (channels > 4)
     if module is crop and channels == 3:
-        assert len(re.findall(r"\bst\.global", text)) >= 3 and ("st.global.cs" in text) == (
-            dtype == "float32"
-        )
+        assert len(re.findall(r"\bst\.global", text)) >= 3 and ("st.global.cs" in text) == (dtype == "float32")
 
 
 STORES = {
@@ -71,9 +61,7 @@ def test_the_streaming_kernels_for_planar_results(capability, dtype):
     values = SHAPES[dtype, True].values
     kernel = stream.build(3, dtype, "NCHW", values=values, words=True, saturate=False, pairs=pairs)
     text = to_ptx(kernel, stream.argument_types("uint8", "float32", dtype), capability)
-    assert (
-        "local_depot" not in text and "div.s64" not in text and "rem.s64" not in text
-    )  # 64-bit divisions are calls
+    assert "local_depot" not in text and "div.s64" not in text and "rem.s64" not in text  # 64-bit divisions are calls
     assert len(re.findall(STORES[dtype], text)) >= 3
     assert "ld.global.nc.u32" in text and "ld.global.nc.u8" not in text
     assert ("cvt.rn.f16x2.f32" in text) == (dtype == "float16" and pairs)
@@ -97,9 +85,7 @@ def test_the_streaming_kernels_in_fixed_point(capability_in_turn, dtype, planar,
     assert ("st.global.cs.v4.b32" in text) == (".minnctapersm 4" in text) == (layout == "NHWC")
 
 
-@pytest.mark.parametrize(
-    ("layout", "options"), [("NCHW", {}), ("NHWC", {"letterbox": True, "indexed": True})]
-)
+@pytest.mark.parametrize(("layout", "options"), [("NCHW", {}), ("NHWC", {"letterbox": True, "indexed": True})])
 def test_the_streaming_kernels_under_a_filter(capability_in_turn, layout, options):
     values = filter_shape(3, layout == "NCHW").values
     more = {"values": values, "words": True, "antialias": True, "saturate": False}
@@ -184,6 +170,4 @@ def test_small_batches_get_shorter_bands():
     shape = Shape(2, 7, 256)
     rows = [tiling(shape, items, 224, 224, 132).rows for items in (1, 28, 1000)]
     assert rows == sorted(rows) and rows[0] < rows[-1] == 7
-    assert (
-        tiling(shape, 1, 224, 224, 132).grid[0] >= 112
-    )  # nearly a block per multiprocessor, from a single crop
+    assert tiling(shape, 1, 224, 224, 132).grid[0] >= 112  # nearly a block per multiprocessor, from a single crop

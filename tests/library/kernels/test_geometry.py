@@ -83,9 +83,7 @@ def test_the_references_padding_equals_a_cut_out_of_a_padded_frame(data, mode, o
     options = options | {"pad_value": value}  # 90: 30, the side of a box, and what its filter reaches
     found = reference.crop_resize(frame, boxes, size, mean, std, outside="pad", pad_mode=mode, **options)
     whole = padded(frame, margin, mode, value)
-    assert (
-        np.abs(found - reference.crop_resize(whole, boxes + margin, size, mean, std, **options)).max() < 1e-9
-    )
+    assert np.abs(found - reference.crop_resize(whole, boxes + margin, size, mean, std, **options)).max() < 1e-9
 
 
 def test_the_reference_cuts_boxes_at_the_frame():
@@ -93,8 +91,7 @@ def test_the_reference_cuts_boxes_at_the_frame():
     inside = np.array([[0, 0, 12, 8], [25.25, 3, 30, 20]])
     for options in SETS:
         found, right = (
-            reference.crop_resize(frame, some, (5, 9), np.zeros(3), np.ones(3), **options)
-            for some in (boxes, inside)
+            reference.crop_resize(frame, some, (5, 9), np.zeros(3), np.ones(3), **options) for some in (boxes, inside)
         )
         assert np.array_equal(found, right)
     assert np.array_equal(reference.cut(boxes, frame), inside)

@@ -37,19 +37,14 @@ def test_powers_are_as_exact_as_they_say(answers):
 @pytest.mark.parametrize(("operation", "dtype", "values"), [
     ("multiply", "float32", 4), ("blur3x3", "uint8", 4), ("gamma", "float32", 4), ("gamma", "uint8", 4),
 ])  # fmt: skip
-def test_kernels_compile_for_every_gpu_without_local_memory(
-    strategy, operation, dtype, values, capability_in_turn
-):
+def test_kernels_compile_for_every_gpu_without_local_memory(strategy, operation, dtype, values, capability_in_turn):
     kind = Kind(operation, strategy, dtype, dtype, "int64", values, 4, 128)
     ptx = to_ptx(ragged.build(kind), ragged.argument_types(kind), capability_in_turn)
     assert "local_depot" not in ptx and "call" not in re.sub(r"//.*", "", ptx)
 
 
 def test_memory_bound_operations_load_and_store_sixteen_bytes(oldest_and_newest):
-    for dtype, values, store in (
-        ("float32", 4, r"st\.global\.cs\.v4\.f32"),
-        ("uint8", 16, r"st\.global\.cs\.v4\.b32"),
-    ):
+    for dtype, values, store in (("float32", 4, r"st\.global\.cs\.v4\.f32"), ("uint8", 16, r"st\.global\.cs\.v4\.b32")):
         kind = Kind("multiply", "block_search", dtype, dtype, "int32", values, 4, 128)
         ptx = to_ptx(ragged.build(kind), ragged.argument_types(kind), oldest_and_newest)
         assert len(re.findall(r"ld\.global\.nc\.L1::no_allocate\.v4", ptx)) >= 4

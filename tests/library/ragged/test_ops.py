@@ -59,9 +59,7 @@ def test_a_plan_runs_on_every_batch_that_is_cut_alike_and_into_given_memory():
 IMAGES = batch_of([(4, 5), (2, 2)], "float32")
 
 
-@pytest.mark.parametrize(
-    "kind", [int, np.int64, np.uint8, np.array, lambda n: pytest.importorskip("torch").tensor(n)]
-)
+@pytest.mark.parametrize("kind", [int, np.int64, np.uint8, np.array, lambda n: pytest.importorskip("torch").tensor(n)])
 def test_whole_numbers_of_any_library_are_thresholds(kind):
     batch = batch_of([(4, 5), (2, 2)], "float32")
     found = ops.multiply(batch, 2, strategy="block_metadata", threshold=kind(3), device="cpu")
@@ -99,24 +97,14 @@ def test_pointwise_operations_ask_for_the_offsets_alone():
 @pytest.mark.parametrize(
     ("made", "strategy", "message"),
     [
-        (
-            blockmap.build("lookup", [0, 1, 6]),
-            "lookup",
-            "item 0 of the map has 1 elements, the plan is for 5",
-        ),
+        (blockmap.build("lookup", [0, 1, 6]), "lookup", "item 0 of the map has 1 elements, the plan is for 5"),
         (blockmap.build("lookup", [0, 5, 6]), "block_search", "BlockMap of strategy block_search"),
         (blockmap.build("lookup", [0, 5, 5, 6]), "lookup", "3 items and 6 elements; 2 items"),
         ([0, 5, 6], "lookup", "must be a BlockMap .* found one list"),
         (BlockMap("lookup", np.array([0, 5, 6])), "lookup", "owner of the map doesn't follow"),
+        (BlockMap("lookup", np.array([0, 5, 6]), np.full(6, 9, np.int32)), "lookup", "owner of the map doesn't follow"),
         (
-            BlockMap("lookup", np.array([0, 5, 6]), np.full(6, 9, np.int32)),
-            "lookup",
-            "owner of the map doesn't follow",
-        ),
-        (
-            BlockMap(
-                "block_metadata", np.array([0, 5, 6]), np.array([0, 1], np.int32), np.array([0, 500]), 5
-            ),
+            BlockMap("block_metadata", np.array([0, 5, 6]), np.array([0, 1], np.int32), np.array([0, 500]), 5),
             "block_metadata",
             "starts of the map doesn't follow",
         ),
@@ -161,9 +149,7 @@ class Tensors:
         return tensor
 
 
-@pytest.mark.parametrize(
-    ("make", "remedy"), [(Tensors.with_gradient, "detach"), (Tensors.sparse, "to_dense")]
-)
+@pytest.mark.parametrize(("make", "remedy"), [(Tensors.with_gradient, "detach"), (Tensors.sparse, "to_dense")])
 @pytest.mark.parametrize("call", [
     lambda tensor: RaggedBatch.from_offsets(tensor, [0, 2]),
     lambda tensor: sequences([0, 2]).like(tensor),

@@ -36,9 +36,7 @@ def test_powers_are_near_those_of_the_reference_by_every_strategy_alike(dtype):
 
 @pytest.mark.parametrize("exponent", [0, -1, 0.3, 2.2, 3, 16, 17, 1e6])
 def test_powers_at_their_limits(exponent):
-    values = np.array(
-        [0, 1e-45, 1e-38, 1e-20, 0.5, 0.99999994, 1, 2, 1e30, 3e38, np.inf, np.nan, -2, -0.5], np.float32
-    )
+    values = np.array([0, 1e-45, 1e-38, 1e-20, 0.5, 0.99999994, 1, 2, 1e30, 3e38, np.inf, np.nan, -2, -0.5], np.float32)
     batch = RaggedBatch.from_offsets(np.resize(values, 10_000), [0, 10_000])
     found = ops.gamma(batch, exponent, device="cuda").values
     with np.errstate(all="ignore"):

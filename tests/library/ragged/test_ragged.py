@@ -15,9 +15,7 @@ from hypothesis import given
 from octopus import InputError, OutOfMemoryError, RaggedBatch, RaggedPlan, ops
 
 ITEMS = st.lists(
-    hnp.arrays(
-        np.float32, hnp.array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=6), elements=st.just(1.0)
-    ),
+    hnp.arrays(np.float32, hnp.array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=6), elements=st.just(1.0)),
     min_size=1,
     max_size=8,
 )

@@ -74,9 +74,7 @@ def test_lists_of_tensors_replace_padding(torch, device):
 
 def test_holes_and_the_strided_layout_are_refused(torch, device):
     values, offsets, lengths = torch.arange(8.0), torch.tensor([0, 5, 8]), torch.tensor([2, 3])
-    holes = torch.nested.nested_tensor_from_jagged(
-        values.to(device), offsets.to(device), lengths=lengths.to(device)
-    )
+    holes = torch.nested.nested_tensor_from_jagged(values.to(device), offsets.to(device), lengths=lengths.to(device))
     with pytest.raises(InputError, match="holes"):
         RaggedBatch.from_torch(holes)
     closed = RaggedBatch.from_torch(holes.contiguous()).offsets_to_host()

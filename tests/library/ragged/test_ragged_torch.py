@@ -28,19 +28,14 @@ def nested_of(items: list[np.ndarray], device: str = "cpu", offsets: str = "int6
     return Nested(Tensor(np.concatenate(items), device), Tensor(bounds, device))
 
 
-ITEMS = st.tuples(
-    st.lists(st.integers(0, 5), min_size=1, max_size=6), st.sampled_from([(), (1,), (3,), (2, 2)])
-)
+ITEMS = st.tuples(st.lists(st.integers(0, 5), min_size=1, max_size=6), st.sampled_from([(), (1,), (3,), (2, 2)]))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(drawn=ITEMS, offsets=st.sampled_from(["int32", "int64"]), data=st.data())
 def test_nested_tensors_come_back(drawn, offsets, data):
     lengths, inner = drawn
-    items = [
-        data.draw(hnp.arrays(np.float32, (length, *inner), elements=st.floats(width=32)))
-        for length in lengths
-    ]
+    items = [data.draw(hnp.arrays(np.float32, (length, *inner), elements=st.floats(width=32))) for length in lengths]
     nested = nested_of(items, offsets=offsets)
     batch = RaggedBatch.from_torch(nested)
     assert (len(batch), batch.shapes, batch.inner) == (len(items), None, inner)

@@ -44,9 +44,7 @@ def test_a_plan_is_for_any_image_like_the_first_and_takes_rows_apart():
     wide = np.arange(48, dtype=np.uint8).reshape(4, 12)
     flags, means = plan.run(wide[:, 5:11], 24.0)
     assert means.tolist() == [24, 27] and flags.tolist() == [False, True]
-    assert (
-        plan.run(wide[:, :6])[0] is flags and flags.all()
-    )  # the plan's memory; without a threshold all are kept
+    assert plan.run(wide[:, :6])[0] is flags and flags.all()  # the plan's memory; without a threshold all are kept
     with pytest.raises(InputError, match="the plan is for images"):
         plan.run(wide)
 
@@ -55,9 +53,7 @@ def brute_force_otsu(values):
     """The split of sorted values with the largest variance between the groups, as Otsu defined it."""
     values = np.sort(values)
     between = [
-        k * (len(values) - k) * (values[:k].mean() - values[k:].mean()) ** 2
-        if values[k - 1] < values[k]
-        else -1
+        k * (len(values) - k) * (values[:k].mean() - values[k:].mean()) ** 2 if values[k - 1] < values[k] else -1
         for k in range(1, len(values))
     ]
     return int(np.argmax(between)) + 1

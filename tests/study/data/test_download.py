@@ -63,9 +63,7 @@ def test_damaged_file_under_the_final_name_is_replaced(server, tmp_path):
 
 def test_endless_interruptions_keep_the_part_and_no_file(server, tmp_path):
     server.faults[:] = ["cut"] * 5
-    with pytest.raises(
-        DataError, match=r"gave up .* after 5 attempts: the connection .*run the same command"
-    ):
+    with pytest.raises(DataError, match=r"gave up .* after 5 attempts: the connection .*run the same command"):
         download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **EXPECTED)
     assert names(tmp_path) == ["data.bin.part"]
 

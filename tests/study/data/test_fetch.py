@@ -13,17 +13,9 @@ import rasterio
 from octopus.errors import InputError
 from octopus_study.data import sentinel2
 from octopus_study.data.fetch import fetch, parse_window
-from octopus_study.data.receipt import read_receipt, write_receipt
+from octopus_study.data.manifest import read_manifest, write_manifest
 from octopus_study.data.registry import Dataset
-from octopus_study.data.sentinel2 import (
-    FULL_SCENE,
-    PINNED_WINDOW,
-    Band,
-    Window,
-    pixel_digest,
-    read_band,
-    write_band,
-)
+from octopus_study.data.sentinel2 import FULL_SCENE, PINNED_WINDOW, Band, Window, pixel_digest, read_band, write_band
 from octopus_study.data.visdrone import content_digest, load_frame, load_pool
 from octopus_study.errors import DataError
 
@@ -50,56 +42,44 @@ def entries(folder):
 OTHER = "not the expected data: its content digest is"
 WRONG_FILES = {
     "annotation of letters": ("annotations/*.txt", lambda old: b"1,2,3,4,1,car,0,0\n", OTHER),
-    "annotation that is a folder": (
-        "annotations/*.txt",
-        None,
-        "Is a directory.*mirror/visdrone_val/annotations",
-    ),
+    "annotation that is a folder": ("annotations/*.txt", None, "Is a directory.*mirror/visdrone_val/annotations"),
     "frame cut in half": ("images/*.jpg", lambda old: old[: len(old) // 2], OTHER),
-    "frame that is a page": (
-        "images/*.jpg",
-        lambda old: b"<html>",
-        "mirror/visdrone_val/images/.* is not an image",
-    ),
-    "sizes in no UTF-8": (
-        "image_sizes.csv",
-        lambda old: b"\xff\xfe" + old,
-        "mirror/visdrone_val/image_sizes.csv: exp",
-    ),
+    "frame that is a page": ("images/*.jpg", lambda old: b"<html>", "mirror/visdrone_val/images/.* is not an image"),
+    "sizes in no UTF-8": ("image_sizes.csv", lambda old: b"\xff\xfe" + old, "mirror/visdrone_val/image_sizes.csv: exp"),
 }
 
 
 class TestVisDrone:
     def test_mirror_with_the_unpacked_folder(self, drone_dataset, drone_root, tmp_path):
-        receipt = get(drone_dataset, tmp_path, mirror=drone_root.parent, mode="real")
-        assert (receipt.dataset, receipt.synthetic, receipt.source) == ("visdrone-val", False, "mirror")
-        assert receipt.sha256 == drone_dataset.content_sha256
-        assert receipt == read_receipt(tmp_path / "raw" / "visdrone-val.json")
+        manifest = get(drone_dataset, tmp_path, mirror=drone_root.parent, mode="real")
+        assert (manifest.dataset, manifest.synthetic, manifest.source) == ("visdrone-val", False, "mirror")
+        assert manifest.sha256 == drone_dataset.content_sha256
+        assert manifest == read_manifest(tmp_path / "raw" / "visdrone-val.json")
         assert entries(tmp_path / "raw") == ["visdrone-val", "visdrone-val.json"]
-        np.testing.assert_array_equal(load_pool(tmp_path / "raw" / receipt.path), load_pool(drone_root))
+        np.testing.assert_array_equal(load_pool(tmp_path / "raw" / manifest.path), load_pool(drone_root))
 
     def test_download(self, drone_dataset, drone_archive, tmp_path, server):
         url = server.put("drone.zip", drone_archive.read_bytes())
         server.faults[:] = ["cut"]
-        receipt = get(replace(drone_dataset, url=url), tmp_path)
-        assert (receipt.source, receipt.sha256) == ("download", drone_dataset.content_sha256)
-        assert load_frame(tmp_path / "raw" / receipt.path).shape == (1080, 1920, 3)
+        manifest = get(replace(drone_dataset, url=url), tmp_path)
+        assert (manifest.source, manifest.sha256) == ("download", drone_dataset.content_sha256)
+        assert load_frame(tmp_path / "raw" / manifest.path).shape == (1080, 1920, 3)
 
     def test_data_at_hand_are_not_fetched_again(self, drone_dataset, drone_root, tmp_path):
         first = get(drone_dataset, tmp_path, mirror=drone_root.parent)
         assert get(drone_dataset, tmp_path, mode="real") == first
         (tmp_path / "raw" / "visdrone-val.json").unlink()
         assert get(drone_dataset, tmp_path, mode="real") == first
-        for receipt in (tmp_path / "raw").rglob("*.json"):
-            receipt.unlink()
+        for manifest in (tmp_path / "raw").rglob("*.json"):
+            manifest.unlink()
         again = get(drone_dataset, tmp_path, mode="real")
         assert (again.source, again.sha256) == ("raw folder", first.sha256)
 
-    def test_a_receipt_is_no_proof_where_there_is_a_pin(self, drone_dataset, drone_root, tmp_path):
-        receipt = get(drone_dataset, tmp_path, mirror=drone_root.parent)
-        folder = tmp_path / "raw" / receipt.path
+    def test_a_manifest_is_no_proof_where_there_is_a_pin(self, drone_dataset, drone_root, tmp_path):
+        manifest = get(drone_dataset, tmp_path, mirror=drone_root.parent)
+        folder = tmp_path / "raw" / manifest.path
         next((folder / "annotations").iterdir()).write_text("1,1,20,20,1,4,0,0\n")
-        write_receipt(replace(receipt, sha256=content_digest(folder)), tmp_path / "raw" / "visdrone-val.json")
+        write_manifest(replace(manifest, sha256=content_digest(folder)), tmp_path / "raw" / "visdrone-val.json")
         with pytest.raises(DataError, match="has been changed since it was fetched"):
             get(drone_dataset, tmp_path, mode="real")
 
@@ -114,9 +94,7 @@ class TestVisDrone:
         assert entries(tmp_path / "raw") == []
 
     @pytest.mark.parametrize(("name", "content", "message"), WRONG_FILES.values(), ids=WRONG_FILES)
-    def test_a_wrong_file_of_a_mirror_is_refused(
-        self, drone_dataset, drone_root, tmp_path, name, content, message
-    ):
+    def test_a_wrong_file_of_a_mirror_is_refused(self, drone_dataset, drone_root, tmp_path, name, content, message):
         mirror = shutil.copytree(drone_root.parent, tmp_path / "mirror")
         path = sorted((mirror / "visdrone_val").glob(name))[0]
         before = path.read_bytes()
@@ -133,42 +111,32 @@ class TestVisDrone:
 
     def test_nothing_at_hand_gives_the_sample_loudly(self, drone_dataset, tmp_path, caplog):
         with caplog.at_level(logging.WARNING):
-            receipt = get(drone_dataset, tmp_path)
-        assert (receipt.dataset, receipt.synthetic, receipt.source) == (
-            "synthetic-visdrone",
-            True,
-            "generated",
-        )
-        for text in (receipt.reason, caplog.text):
+            manifest = get(drone_dataset, tmp_path)
+        assert (manifest.dataset, manifest.synthetic, manifest.source) == ("synthetic-visdrone", True, "generated")
+        for text in (manifest.reason, caplog.text):
             assert "no visdrone-val/ there yet" in text and "can't reach http://127.0.0.1:9" in text
         assert "SYNTHETIC DATA" in caplog.text
 
     @pytest.mark.parametrize("mode", ["auto", "real"])
-    def test_a_mirror_that_is_named_is_no_reason_for_the_sample(
-        self, drone_dataset, drone_root, tmp_path, mode
-    ):
+    def test_a_mirror_that_is_named_is_no_reason_for_the_sample(self, drone_dataset, drone_root, tmp_path, mode):
         def refused(mirror, message):
             with pytest.raises(DataError, match=message) as error:
                 get(drone_dataset, tmp_path, mirror=mirror, mode=mode)
             assert entries(tmp_path / "raw") == []
             return str(error.value)
 
-        assert "download" not in refused(
-            tmp_path / "absent", "the mirror that is named, .*absent, is no folder"
-        )
+        assert "download" not in refused(tmp_path / "absent", "the mirror that is named, .*absent, is no folder")
         assert "download" in refused(tmp_path, "neither drone.zip nor visdrone_val/")
         wrong = shutil.copytree(drone_root.parent, tmp_path / "wrong")
         next((wrong / "visdrone_val" / "annotations").iterdir()).write_text("1,1,20,20,1,4,0,0\n")
         assert "download" not in refused(wrong, "not the expected data: its content digest is")
 
-    def test_sample_on_request_though_real_data_are_at_hand(
-        self, drone_dataset, drone_root, tmp_path, caplog
-    ):
+    def test_sample_on_request_though_real_data_are_at_hand(self, drone_dataset, drone_root, tmp_path, caplog):
         get(drone_dataset, tmp_path, mirror=drone_root.parent)
-        receipt = get(drone_dataset, tmp_path, mirror=drone_root.parent, mode="sample")
-        assert receipt.synthetic and "asked for" in receipt.reason
+        manifest = get(drone_dataset, tmp_path, mirror=drone_root.parent, mode="sample")
+        assert manifest.synthetic and "asked for" in manifest.reason
         assert "SYNTHETIC" not in caplog.text
-        assert get(drone_dataset, tmp_path, mode="sample").sha256 == receipt.sha256
+        assert get(drone_dataset, tmp_path, mode="sample").sha256 == manifest.sha256
 
     def test_real_mode_without_data_says_what_to_do(self, drone_dataset, tmp_path):
         with pytest.raises(DataError, match=r"asked for .* found none: .* internet; or put .* --mirror"):
@@ -181,11 +149,7 @@ class TestVisDrone:
             get(drone_dataset, tmp_path, mode="sample")
 
 
-GEOREFERENCE = (
-    sentinel2.window_transform(Window(9700, 6900, 40, 20)),
-    sentinel2.SCENE_CRS,
-    sentinel2.ATTRIBUTION,
-)
+GEOREFERENCE = (sentinel2.window_transform(Window(9700, 6900, 40, 20)), sentinel2.SCENE_CRS, sentinel2.ATTRIBUTION)
 SURROUNDINGS = Window(9700, 6900, 1100, 1050)
 """A clip of the scene that holds the pinned window and a rim around it."""
 
@@ -246,28 +210,28 @@ class TestSentinel2:
 
     def test_pinned_window_from_a_mirror(self, scene, tmp_path):
         mirror, dataset, _ = scene
-        receipt = get(dataset, tmp_path, mirror=mirror, mode="real")
-        assert (receipt.dataset, receipt.source) == ("sentinel2-b04", "mirror")
-        assert receipt.sha256 == dataset.content_sha256
-        assert receipt.citation == sentinel2.ATTRIBUTION
-        assert read_band(tmp_path / "raw" / receipt.path).pixels.shape == (1000, 1000)
-        assert get(dataset, tmp_path, mode="real") == receipt
+        manifest = get(dataset, tmp_path, mirror=mirror, mode="real")
+        assert (manifest.dataset, manifest.source) == ("sentinel2-b04", "mirror")
+        assert manifest.sha256 == dataset.content_sha256
+        assert manifest.citation == sentinel2.ATTRIBUTION
+        assert read_band(tmp_path / "raw" / manifest.path).pixels.shape == (1000, 1000)
+        assert get(dataset, tmp_path, mode="real") == manifest
 
     def test_other_window_by_http(self, scene, tmp_path, server):
         mirror, dataset, pixels = scene
         url = server.put("B04.tif", (mirror / "sentinel2" / "clip.tif").read_bytes())
         dataset = replace(dataset, url=url)
-        receipt = get(dataset, tmp_path, window=[9700, 6900, 40, 20])
-        assert (receipt.source, receipt.sha256) == ("download", pixel_digest(pixels[:20, :40]))
-        assert get(dataset, tmp_path, window=[9700, 6900, 40, 20], mode="real") == receipt
+        manifest = get(dataset, tmp_path, window=[9700, 6900, 40, 20])
+        assert (manifest.source, manifest.sha256) == ("download", pixel_digest(pixels[:20, :40]))
+        assert get(dataset, tmp_path, window=[9700, 6900, 40, 20], mode="real") == manifest
 
-    def test_other_window_outlives_its_receipt(self, scene, tmp_path):
+    def test_other_window_outlives_its_manifest(self, scene, tmp_path):
         """Snakemake deletes it before the job that writes it anew, and no mirror may be named then."""
         mirror, dataset, _ = scene
-        receipt = get(dataset, tmp_path, mirror=mirror, window=[9700, 6900, 40, 20])
+        manifest = get(dataset, tmp_path, mirror=mirror, window=[9700, 6900, 40, 20])
         (tmp_path / "raw" / "sentinel2-b04.json").unlink()
-        assert get(dataset, tmp_path, window=[9700, 6900, 40, 20]) == receipt
-        write_band(tmp_path / "raw" / receipt.path, Band(scene[2][:20, 1:41], 0, *GEOREFERENCE))
+        assert get(dataset, tmp_path, window=[9700, 6900, 40, 20]) == manifest
+        write_band(tmp_path / "raw" / manifest.path, Band(scene[2][:20, 1:41], 0, *GEOREFERENCE))
         assert get(dataset, tmp_path, window=[9700, 6900, 40, 20]).synthetic
 
     def test_whole_band_is_downloaded_as_a_file(self, scene, tmp_path, server, monkeypatch):
@@ -275,14 +239,14 @@ class TestSentinel2:
         monkeypatch.setattr("octopus_study.data.sentinel2_source.FULL_SCENE", SURROUNDINGS)
         url = server.put("B04.tif", (mirror / "sentinel2" / "clip.tif").read_bytes())
         server.faults[:] = ["cut", 404]
-        receipt = get(replace(dataset, url=url), tmp_path, window=SURROUNDINGS)
-        assert (receipt.source, receipt.sha256) == ("download", pixel_digest(pixels))
+        manifest = get(replace(dataset, url=url), tmp_path, window=SURROUNDINGS)
+        assert (manifest.source, manifest.sha256) == ("download", pixel_digest(pixels))
         assert entries(tmp_path / "raw") == ["sentinel2-b04", "sentinel2-b04.json"]
 
     def test_nothing_at_hand_gives_a_georeferenced_sample(self, scene, tmp_path):
-        receipt = get(scene[1], tmp_path, window=[100, 200, 64, 32])
-        assert receipt.dataset == "synthetic-sentinel2" and receipt.synthetic
-        band = read_band(tmp_path / "raw" / receipt.path, Window(100, 200, 64, 32))
+        manifest = get(scene[1], tmp_path, window=[100, 200, 64, 32])
+        assert manifest.dataset == "synthetic-sentinel2" and manifest.synthetic
+        band = read_band(tmp_path / "raw" / manifest.path, Window(100, 200, 64, 32))
         assert band.pixels.shape == (32, 64) and "Synthetic" in band.attribution
 
 

@@ -10,7 +10,7 @@ import pytest
 from octopus_study.data import visdrone
 from octopus_study.data.distributions import MEBIBYTE, padding_waste
 from octopus_study.data.fetch import fetch
-from octopus_study.data.receipt import read_receipt
+from octopus_study.data.manifest import read_manifest
 from octopus_study.data.registry import load_registry
 from octopus_study.data.sentinel2 import PINNED_WINDOW, read_band, reflectance
 from octopus_study.data.size_table import read_size_table, size_table
@@ -84,8 +84,8 @@ def test_sentinel2_window(raw):
     assert round(float(np.nanmax(reflectance(band))), 4) == 0.8904
 
 
-def test_receipts_hold_the_pinned_digests(raw):
+def test_manifests_hold_the_pinned_digests(raw):
     for name, dataset in load_registry().items():
-        receipt = read_receipt(raw / f"{name}.json")
-        assert (receipt.source, receipt.sha256) == ("mirror", dataset.content_sha256)
-    assert receipt.sha256 == "0e5084e3d2b33c558b05b5586caa22315f668eb18575e9211eb49753059558c9"
+        manifest = read_manifest(raw / f"{name}.json")
+        assert (manifest.source, manifest.sha256) == ("mirror", dataset.content_sha256)
+    assert manifest.sha256 == "0e5084e3d2b33c558b05b5586caa22315f668eb18575e9211eb49753059558c9"

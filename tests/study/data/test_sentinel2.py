@@ -9,14 +9,7 @@ import rasterio
 import rasterio.shutil
 
 from octopus_study.data import sentinel2
-from octopus_study.data.sentinel2 import (
-    Band,
-    Window,
-    boa_offset_applied,
-    pixel_digest,
-    read_band,
-    reflectance,
-)
+from octopus_study.data.sentinel2 import Band, Window, boa_offset_applied, pixel_digest, read_band, reflectance
 from octopus_study.errors import DataError
 
 PLACE = Window(9700, 6900, 1100, 1050)
@@ -92,12 +85,7 @@ def test_a_file_that_points_to_another_is_refused(clip, tmp_path):
 def test_pixel_digest_depends_on_values_only():
     pixels = np.arange(6, dtype=np.uint16).reshape(2, 3)
     expected = hashlib.sha256(bytes([0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0])).hexdigest()
-    for same in (
-        pixels,
-        np.asfortranarray(pixels),
-        pixels.astype(">u2"),
-        np.repeat(pixels, 2, axis=1)[:, ::2],
-    ):
+    for same in (pixels, np.asfortranarray(pixels), pixels.astype(">u2"), np.repeat(pixels, 2, axis=1)[:, ::2]):
         assert pixel_digest(same) == expected
     assert pixel_digest(pixels + np.uint16(1)) != expected
 

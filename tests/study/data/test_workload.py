@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from octopus_study.data.fetch import fetch
-from octopus_study.data.receipt import write_receipt
+from octopus_study.data.manifest import write_manifest
 from octopus_study.data.scene import load_scene
 from octopus_study.data.sentinel2 import read_band, write_band
 from octopus_study.data.workload import load_workload, sample_boxes
@@ -30,7 +30,7 @@ def test_sample_repeats_boxes_only_beyond_the_pool():
 
 
 def test_workload_of_the_sample(tmp_path):
-    fetch("visdrone-val", raw_dir=tmp_path / "raw", mode="sample", receipt=tmp_path / "r.json")
+    fetch("visdrone-val", raw_dir=tmp_path / "raw", mode="sample", manifest=tmp_path / "r.json")
     workload = load_workload(tmp_path / "r.json")
     assert (workload.dataset, workload.synthetic) == ("synthetic-visdrone", True)
     assert workload.frame.shape == (1080, 1920, 3) and workload.pool.shape == (2045, 4)
@@ -43,38 +43,36 @@ def first_file(kind, root):
 
 @pytest.mark.parametrize(("kind", "change"), [("annotations", "1,1,20,20,1,4,0,0\n"), ("images", None)])
 def test_changed_data_are_refused_by_name(tmp_path, kind, change):
-    receipt = fetch("visdrone-val", raw_dir=tmp_path, mode="sample")
-    file = first_file(kind, tmp_path / receipt.path)
+    manifest = fetch("visdrone-val", raw_dir=tmp_path, mode="sample")
+    file = first_file(kind, tmp_path / manifest.path)
     if change is None:
         black = np.zeros((1080, 1920, 3), np.uint8)
         assert cv2.imwrite(str(file), black)
     else:
         file.write_text(change)
-    with pytest.raises(
-        DataError, match=rf"changed since it was fetched \({kind}/{file.name}\): .* `snakemake"
-    ):
+    with pytest.raises(DataError, match=rf"changed since it was fetched \({kind}/{file.name}\): .* `snakemake"):
         load_workload(tmp_path / "visdrone-val.json")
 
 
 def test_data_that_are_gone_are_refused(tmp_path):
-    receipt = fetch("visdrone-val", raw_dir=tmp_path, mode="sample")
-    shutil.rmtree(tmp_path / receipt.path)
+    manifest = fetch("visdrone-val", raw_dir=tmp_path, mode="sample")
+    shutil.rmtree(tmp_path / manifest.path)
     with pytest.raises(DataError, match=r"are gone from .* `snakemake --cores 1`"):
         load_workload(tmp_path / "visdrone-val.json")
 
 
 @pytest.mark.parametrize("name", ["visdrone-val", "sentinel2-b04"])
-def test_a_receipt_that_calls_other_data_real_is_refused(tmp_path, name):
+def test_a_manifest_that_calls_other_data_real_is_refused(tmp_path, name):
     path = tmp_path / f"{name}.json"
-    receipt = fetch(name, raw_dir=tmp_path, mode="sample")
-    write_receipt(replace(receipt, dataset=name, synthetic=False), path)
-    with pytest.raises(DataError, match=f"not the real {name}, though its receipt says so"):
+    manifest = fetch(name, raw_dir=tmp_path, mode="sample")
+    write_manifest(replace(manifest, dataset=name, synthetic=False), path)
+    with pytest.raises(DataError, match=f"not the real {name}, though its manifest says so"):
         load_workload(path) if name == "visdrone-val" else load_scene(path)
 
 
 def test_a_changed_scene_is_refused(tmp_path):
-    receipt = fetch("sentinel2-b04", raw_dir=tmp_path, mode="sample", window=[0, 0, 64, 32])
-    band = read_band(tmp_path / receipt.path)
-    write_band(tmp_path / receipt.path, replace(band, pixels=band.pixels // 2))
+    manifest = fetch("sentinel2-b04", raw_dir=tmp_path, mode="sample", window=[0, 0, 64, 32])
+    band = read_band(tmp_path / manifest.path)
+    write_band(tmp_path / manifest.path, replace(band, pixels=band.pixels // 2))
     with pytest.raises(DataError, match="synthetic-sentinel2 has been changed since it was fetched: "):
         load_scene(tmp_path / "sentinel2-b04.json")

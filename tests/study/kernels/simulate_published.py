@@ -26,9 +26,7 @@ def run_published(pixels, boxes):
     out = np.full((len(boxes), 3, *SIZE), np.nan, np.float32)
     metadata = np.array(rows, np.int32)
     published.crop_resize[(1, len(boxes)), 8](pixels, metadata, crops, 0)
-    published.normalize[(2, len(boxes)), 8](
-        crops, MEAN.astype(np.float32), (1 / STD).astype(np.float32), out, 0
-    )
+    published.normalize[(2, len(boxes)), 8](crops, MEAN.astype(np.float32), (1 / STD).astype(np.float32), out, 0)
     return out
 
 

@@ -14,8 +14,8 @@ os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
 import numpy as np
 from numba import cuda
 
+from octopus_study.baselines.native_methods import from_nv12, to_nv12
 from octopus_study.kernels.cuda import video
-from octopus_study.peers.native_methods import from_nv12, to_nv12
 
 HEIGHT, WIDTH = 4, 4 * (video.THREADS + 3)  # a second block of three threads
 

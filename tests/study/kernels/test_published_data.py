@@ -89,8 +89,5 @@ def test_the_published_grid_of_tiles_is_listed_in_the_order_of_memory():
         tile, number, blocks, cut = grid.work.T
         assert (cut == strips[tile]).all()
         assert (np.bincount(tile) == blocks[np.argsort(tile)][np.cumsum(np.bincount(tile)) - 1]).all()
-        assert (
-            len(set(zip(tile.tolist(), number.tolist(), strict=True))) == len(tile)
-            and (number < blocks).all()
-        )
+        assert len(set(zip(tile.tolist(), number.tolist(), strict=True))) == len(tile) and (number < blocks).all()
         assert (np.diff(tiles[tile, 1] + number % bands[tile] * rows[tile]) >= 0).all()

@@ -10,7 +10,7 @@ import pytest
 from octopus import RaggedPlan, ops
 from octopus.backends.cuda import memory
 from octopus.ragged.blockmap import STRATEGIES
-from octopus_study.peers.ragged_job import RaggedJob, same_bits
+from octopus_study.baselines.ragged_job import RaggedJob, same_bits
 
 pytestmark = pytest.mark.gpu
 

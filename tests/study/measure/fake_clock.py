@@ -12,9 +12,7 @@ from octopus_study.measure import Method
 class FakeClock:
     """Returns what the run returns as milliseconds, and reports throttling in the blocks that it is told."""
 
-    def __init__(
-        self, throttled_blocks: Callable[[int], bool] = lambda block: False, layer: str = "host"
-    ) -> None:
+    def __init__(self, throttled_blocks: Callable[[int], bool] = lambda block: False, layer: str = "host") -> None:
         self.layer = layer
         self.throttled_blocks = throttled_blocks
         self.now = 0.0

@@ -57,11 +57,7 @@ def test_a_method_that_fails_is_unavailable_and_logged(caplog):
     def broken():
         raise RuntimeError("no such kernel")
 
-    found = [
-        Method("a", broken, lambda: REFERENCE),
-        Method("b", lambda: None, broken),
-        again(Method("a", broken)),
-    ]
+    found = [Method("a", broken, lambda: REFERENCE), Method("b", lambda: None, broken), again(Method("a", broken))]
     with caplog.at_level(logging.WARNING):
         answers = check_answers(found, REFERENCE)
     assert answers == dict.fromkeys(["a", "b", "a-again"], "unavailable: RuntimeError: no such kernel")

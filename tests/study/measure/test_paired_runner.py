@@ -147,9 +147,7 @@ def test_an_interrupt_is_not_swallowed():
 
 
 def test_throttled_blocks_are_discarded_whole_and_counted():
-    rows = timed(
-        [steady("a", 1.0), steady("b", 2.0)], FakeClock(lambda block: block % 3 == 1), Budget(20, 45, 0)
-    )
+    rows = timed([steady("a", 1.0), steady("b", 2.0)], FakeClock(lambda block: block % 3 == 1), Budget(20, 45, 0))
     kept = [block for block in range(45) if block % 3 != 1][:20]
     assert [row.block for row in of(rows, "a")] == [row.block for row in of(rows, "b")] == kept
     assert discarded(rows).value == 10
@@ -157,9 +155,7 @@ def test_throttled_blocks_are_discarded_whole_and_counted():
 
 
 def test_too_few_blocks_left_give_no_number():
-    rows = timed(
-        [steady("a", 1.0), steady("b", 2.0)], FakeClock(lambda block: block >= 12), Budget(20, 50, 0)
-    )
+    rows = timed([steady("a", 1.0), steady("b", 2.0)], FakeClock(lambda block: block >= 12), Budget(20, 50, 0))
     for name in "ab":
         (row,) = of(rows, name)
         expected = "12 blocks are left of the 20 needed: 38 were discarded, throttled (power cap)"
@@ -197,9 +193,7 @@ def test_what_would_give_meaningless_rows_is_refused(change, said):
         timed(**{"methods": [steady("a", 1.0), steady("b", 1.0)]} | change)
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"min_blocks": 0}, {"min_blocks": 30, "max_blocks": 20}, {"max_seconds": -1}]
-)
+@pytest.mark.parametrize("wrong", [{"min_blocks": 0}, {"min_blocks": 30, "max_blocks": 20}, {"max_seconds": -1}])
 def test_impossible_budgets_are_refused(wrong):
     with pytest.raises(InputError):
         Budget(**wrong)

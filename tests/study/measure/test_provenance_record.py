@@ -17,7 +17,7 @@ from octopus_study.measure.provenance import git_state, provenance
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 END = START + timedelta(minutes=3)
-RECEIPT = {
+MANIFEST = {
     "dataset": "visdrone-val",
     "synthetic": False,
     "sha256": "a" * 64,
@@ -31,7 +31,7 @@ ROW = Case("stage_timing", "visdrone-val", "visdrone", 100).row("octopus", "host
 @pytest.fixture(scope="module")
 def record():
     facts = machine_facts("cpu", threads=2)
-    return provenance("stage_timing", CONFIG, RECEIPT, START, END, machine=facts, extra={"blocks": 20})
+    return provenance("stage_timing", CONFIG, MANIFEST, START, END, machine=facts, extra={"blocks": 20})
 
 
 @pytest.fixture
@@ -66,10 +66,7 @@ def test_rows_that_were_changed_afterwards_are_found_out(stored):
         ({"octopus": {"version": "1", "sha256": "abc"}}, "octopus/sha256"),
         ({"git": {"commit": None}}, "git"),
         ({"datasets": []}, "datasets"),
-        (
-            {"datasets": [{"dataset": "synthetic-visdrone", "synthetic": False, "sha256": "a" * 64}]},
-            "synthetic",
-        ),
+        ({"datasets": [{"dataset": "synthetic-visdrone", "synthetic": False, "sha256": "a" * 64}]}, "synthetic"),
         ({"datasets": [{"dataset": "visdrone-val", "synthetic": True, "sha256": "a" * 64}]}, "synthetic"),
         ({"hostname": "box"}, "hostname"),
         ({"format": 3}, "format"),
@@ -90,9 +87,7 @@ def test_only_a_record_of_before_may_lack_what_is_demanded_since(record, key, tm
     lacking = {name: value for name, value in record.items() if name != key}
     with pytest.raises(MeasureError, match=key):
         write_provenance(tmp_path / "s.json", lacking)
-    write_provenance(
-        tmp_path / "s.json", {name: value for name, value in lacking.items() if name != "format"}
-    )
+    write_provenance(tmp_path / "s.json", {name: value for name, value in lacking.items() if name != "format"})
 
 
 def test_a_record_tells_its_host_from_others_without_naming_it(record, tmp_path):
@@ -111,7 +106,7 @@ def test_a_record_tells_its_host_from_others_without_naming_it(record, tmp_path)
     [
         (["/venv/bin/octopus", "measure", "arena"], "octopus measure arena"),
         (["octopus", "--out", "/repo/data/results/m/arena.csv"], "octopus --out data/results/m/arena.csv"),
-        (["octopus", "--receipt=/mnt/me/visdrone-val.json"], "octopus --receipt=.../visdrone-val.json"),
+        (["octopus", "--manifest=/mnt/me/visdrone-val.json"], "octopus --manifest=.../visdrone-val.json"),
         (["octopus", '--set=raw_dir="/home/me/raw/"'], "octopus '--set=raw_dir=\".../raw\"'"),
         (["octopus", "--set=mirror=~/copies"], "octopus --set=mirror=.../copies"),
         (["octopus", "--set=a=1/2", "data/raw/x.json"], "octopus --set=a=1/2 data/raw/x.json"),
@@ -134,13 +129,13 @@ def test_a_file_that_is_no_record_is_refused(content, tmp_path):
 @pytest.mark.parametrize(("started", "ended"), [(END, START), (START.replace(tzinfo=None), END)])
 def test_impossible_times_are_refused(started, ended):
     with pytest.raises(InputError, match="time zone"):
-        provenance("s", CONFIG, RECEIPT, started, ended)
+        provenance("s", CONFIG, MANIFEST, started, ended)
 
 
-@pytest.mark.parametrize("receipt", [{"dataset": "visdrone-val"}, "visdrone-val"])
-def test_a_receipt_must_name_data_and_digest(receipt):
-    with pytest.raises(InputError, match="receipt"):
-        provenance("s", CONFIG, receipt, START, END)
+@pytest.mark.parametrize("manifest", [{"dataset": "visdrone-val"}, "visdrone-val"])
+def test_a_manifest_must_name_data_and_digest(manifest):
+    with pytest.raises(InputError, match="manifest"):
+        provenance("s", CONFIG, manifest, START, END)
 
 
 @pytest.fixture

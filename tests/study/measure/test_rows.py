@@ -32,12 +32,7 @@ def test_columns_are_those_of_the_schema():
 def test_rows_of_the_first_schema_are_adapted(tmp_path, extra):
     path = tmp_path / "mapping.csv"
     cells = "mapping,synthetic,large-blur3x3-uint8,10,octopus,device,kernel,ms"
-    answers = {
-        0: "same",
-        1: "different: largest error 0.5 exceeds 0.1; rounds",
-        2: "unavailable: no GPU",
-        3: "n/a",
-    }
+    answers = {0: "same", 1: "different: largest error 0.5 exceeds 0.1; rounds", 2: "unavailable: no GPU", 3: "n/a"}
     lines = [f"{cells},{block},{'' if block == 2 else 1.5},{answer}" for block, answer in answers.items()]
     path.write_text("\n".join([FIRST + extra, *(line + extra[:1] for line in lines)]) + "\n")
     rows = read_rows(path)
@@ -45,22 +40,16 @@ def test_rows_of_the_first_schema_are_adapted(tmp_path, extra):
     assert list(rows.status) == ["same", "different", "unavailable", "n/a"]
     assert list(rows.reason) == ["", "rounds", "no GPU", ""]
     assert rows.error[1] == 0.5 and rows.error.isna().sum() == 3
-    assert set(zip(rows.distribution, rows.operation, rows.dtype, strict=True)) == {
-        ("large", "blur3x3", "uint8")
-    }
+    assert set(zip(rows.distribution, rows.operation, rows.dtype, strict=True)) == {("large", "blur3x3", "uint8")}
     validate_rows(path)
 
 
-@pytest.mark.parametrize(
-    "path", sorted(REFERENCE.glob("*/*.csv")), ids=lambda path: f"{path.parent.name}-{path.stem}"
-)
+@pytest.mark.parametrize("path", sorted(REFERENCE.glob("*/*.csv")), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_committed_rows_are_the_same_in_the_second_schema(path, tmp_path):
     """What is read of a file of either schema is the same, to the bit."""
     given = read_rows(path)
     values = given.astype(object).where(given.notna(), None).to_numpy()
-    pd.testing.assert_frame_equal(
-        read_rows(write_rows(tmp_path / path.name, [Row(*row) for row in values])), given
-    )
+    pd.testing.assert_frame_equal(read_rows(write_rows(tmp_path / path.name, [Row(*row) for row in values])), given)
 
 
 def test_rows_come_back_as_they_were_written(tmp_path):
@@ -141,9 +130,7 @@ def test_a_failed_write_keeps_the_old_file(tmp_path):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    "content", ["", "a,b\n1,2\n", ",".join(COLUMNS) + "\ns,d,w,many,m,host,q,ms,0,1,same\n"]
-)
+@pytest.mark.parametrize("content", ["", "a,b\n1,2\n", ",".join(COLUMNS) + "\ns,d,w,many,m,host,q,ms,0,1,same\n"])
 def test_files_that_are_no_results_are_refused(content, tmp_path):
     path = tmp_path / "s.csv"
     path.write_text(content)

@@ -110,9 +110,7 @@ def test_a_method_that_fails_gives_one_row_and_its_step_is_repeated_for_the_othe
 
 def test_methods_without_an_answer_are_not_run():
     film = Film()
-    rows = series(
-        [film.method("a"), film.method("b")], film, answers={"a": "same", "b": "unavailable: no GPU"}
-    )
+    rows = series([film.method("a"), film.method("b")], film, answers={"a": "same", "b": "unavailable: no GPU"})
     assert {row.answer for row in of(rows, "a")} == {"same"}
     assert [row.answer for row in of(rows, "b")] == ["unavailable: no GPU"]
     assert {name for name, _ in film.calls} == {"a"}

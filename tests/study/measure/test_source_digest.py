@@ -107,12 +107,7 @@ def test_other_files_count_by_their_bytes(package):
 
 def test_what_is_generated_does_not_count(package):
     before = source_digest(["octopus"], root=package)
-    for name in (
-        "__pycache__/crop.cpython-311.pyc",
-        ".hidden/x.py",
-        "kernels/__pycache__/fill.1.nbi",
-        "crop.py~",
-    ):
+    for name in ("__pycache__/crop.cpython-311.pyc", ".hidden/x.py", "kernels/__pycache__/fill.1.nbi", "crop.py~"):
         (package / "octopus" / name).parent.mkdir(exist_ok=True)
         (package / "octopus" / name).write_text("x")
     assert source_digest(["octopus"], root=package) == before
@@ -126,18 +121,8 @@ def test_absent_and_broken_files_are_named(package):
 
 
 def test_the_config_digest_knows_science_only():
-    config = {
-        "seed": 42,
-        "measure": {"min_blocks": 20, "max_blocks": 200},
-        "mirror": None,
-        "raw_dir": "data/raw",
-    }
-    turned = {
-        "raw_dir": "/big",
-        "mirror": "/mnt",
-        "measure": {"max_blocks": 200, "min_blocks": 20},
-        "seed": 42,
-    }
+    config = {"seed": 42, "measure": {"min_blocks": 20, "max_blocks": 200}, "mirror": None, "raw_dir": "data/raw"}
+    turned = {"raw_dir": "/big", "mirror": "/mnt", "measure": {"max_blocks": 200, "min_blocks": 20}, "seed": 42}
     assert config_digest(config) == config_digest(turned)
     for other in ({"seed": 43}, {"measure": {"min_blocks": 21, "max_blocks": 200}}):
         assert config_digest(config) != config_digest(config | other)

@@ -20,20 +20,20 @@ FILES = {
     "octopus/crop.py": "import octopus.errors\n",
     "octopus/errors.py": "",
     f"{STUDY}/__init__.py": "",
-    f"{STUDY}/peers/__init__.py": "",
-    f"{STUDY}/peers/cvcuda.py": "import cvcuda\n",
-    f"{STUDY}/peers/table.csv": "1",
+    f"{STUDY}/baselines/__init__.py": "",
+    f"{STUDY}/baselines/cvcuda.py": "import cvcuda\n",
+    f"{STUDY}/baselines/table.csv": "1",
     f"{STUDY}/start.py": "",
 }
 LOAD = """
 import contextlib, importlib, sys
 for name in sys.argv[1:]:
-    with contextlib.suppress(ImportError):  # of a peer that is not installed
+    with contextlib.suppress(ImportError):  # of a baseline that is not installed
         importlib.import_module(name)
 own = [name for name in sys.modules if name.partition(".")[0] in ("octopus", "octopus_study")]
 print(*(sys.modules[name].__file__ for name in own))
 """
-CVCUDA = "__init__ peers/__init__ peers/cvcuda"
+CVCUDA = "__init__ baselines/__init__ baselines/cvcuda"
 
 
 @pytest.fixture
@@ -48,15 +48,15 @@ def tree(tmp_path: Path) -> Path:
     ("source", "names"),
     [
         ("import numpy, os.path", ""),
-        ("import octopus_study.peers.cvcuda", CVCUDA),
-        ("from octopus_study.peers import cvcuda", CVCUDA),
-        ("def late():\n    from octopus_study.peers.cvcuda import CvCuda", CVCUDA),
-        ("PLACE = 'octopus_study.peers.cvcuda:CvCuda'", CVCUDA),
-        ("import_module(f'octopus_study.peers.{name}')", CVCUDA),
-        ("run(['-c', 'from octopus_study.peers.cvcuda import main; main()'])", CVCUDA),
-        ("'''See octopus_study.peers.cvcuda.'''\ndef f():\n    '''octopus_study.peers.cvcuda'''", ""),
-        ("if TYPE_CHECKING:\n    from octopus_study.peers import cvcuda", ""),
-        ("from octopus_study.peers.absent import x", "__init__ peers/__init__"),
+        ("import octopus_study.baselines.cvcuda", CVCUDA),
+        ("from octopus_study.baselines import cvcuda", CVCUDA),
+        ("def late():\n    from octopus_study.baselines.cvcuda import CvCuda", CVCUDA),
+        ("PLACE = 'octopus_study.baselines.cvcuda:CvCuda'", CVCUDA),
+        ("import_module(f'octopus_study.baselines.{name}')", CVCUDA),
+        ("run(['-c', 'from octopus_study.baselines.cvcuda import main; main()'])", CVCUDA),
+        ("'''See octopus_study.baselines.cvcuda.'''\ndef f():\n    '''octopus_study.baselines.cvcuda'''", ""),
+        ("if TYPE_CHECKING:\n    from octopus_study.baselines import cvcuda", ""),
+        ("from octopus_study.baselines.absent import x", "__init__ baselines/__init__"),
     ],
 )
 def test_what_a_source_imports_of_the_artifact(tree: Path, source: str, names: str) -> None:
@@ -73,16 +73,14 @@ def test_what_a_source_imports_of_the_artifact(tree: Path, source: str, names: s
         ("from octopus.errors import InputError", ["__init__.py", "errors.py"]),
     ],
 )
-def test_a_name_that_a_package_imports_on_first_use_is_followed(
-    tree: Path, source: str, names: list[str]
-) -> None:
+def test_a_name_that_a_package_imports_on_first_use_is_followed(tree: Path, source: str, names: list[str]) -> None:
     (tree / STUDY / "start.py").write_text(source)
     files = imported([f"{STUDY}/start.py"], tree)
     assert [file.name for file in files if file.is_relative_to(tree / "octopus")] == names
 
 
 def test_data_beside_a_module_count_where_it_names_them(tree: Path) -> None:
-    start = f"{STUDY}/peers/cvcuda.py"
+    start = f"{STUDY}/baselines/cvcuda.py"
     assert [file.name for file in imported([start], tree)] == ["cvcuda.py"]
     (tree / start).write_text("TABLE = Path(__file__).with_name('table.csv')")
     assert [file.name for file in imported([start], tree)] == ["cvcuda.py", "table.csv"]
@@ -97,9 +95,9 @@ def test_what_is_left_out_is_not_followed(tree: Path) -> None:
 def test_absent_and_broken_files_are_named(tree: Path) -> None:
     with pytest.raises(InputError, match="octopus/warp"):
         imported(["octopus/warp"], tree)
-    (tree / STUDY / "start.py").write_text("from octopus_study.peers import cvcuda")
-    (tree / STUDY / "peers/__init__.py").write_text("def f(:")
-    with pytest.raises(InputError, match=r"peers/__init__\.py"):
+    (tree / STUDY / "start.py").write_text("from octopus_study.baselines import cvcuda")
+    (tree / STUDY / "baselines/__init__.py").write_text("def f(:")
+    with pytest.raises(InputError, match=r"baselines/__init__\.py"):
         imported([f"{STUDY}/start.py"], tree)
 
 
@@ -135,7 +133,7 @@ def changed(checkout: Path, before: dict[str, str], name: str, text: str) -> set
 @pytest.mark.parametrize(
     ("file", "stale"),
     [
-        ("peers/cvcuda.py", {"arena"}),
+        ("baselines/cvcuda.py", {"arena"}),
         ("studies/distribution/study.py", {"distribution"}),
         ("studies/concurrency/processes.py", {"concurrency"}),  # started by its name
         ("studies/one_thread.py", {"arena", "stage_timing"}),
@@ -146,9 +144,7 @@ def changed(checkout: Path, before: dict[str, str], name: str, text: str) -> set
         ("data/visdrone_sizes.csv", {"data", "satellite"}),
     ],
 )
-def test_a_change_makes_stale_what_runs_it(
-    checkout: Path, before: dict[str, str], file: str, stale: set[str]
-) -> None:
+def test_a_change_makes_stale_what_runs_it(checkout: Path, before: dict[str, str], file: str, stale: set[str]) -> None:
     assert changed(checkout, before, f"{STUDY}/{file}", "\nCHANGED = True\n") == stale
 
 

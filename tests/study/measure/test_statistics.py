@@ -228,9 +228,7 @@ def test_coverage_of_the_slope():
 def test_a_few_places_in_several_processes_have_a_slope(places):
     """`make paper` failed once where a resample of a process happened to be of one place alone."""
     x = np.tile(np.repeat(places, 4), 8)
-    blocks = np.repeat(np.arange(8) * PROCESS_BLOCKS, 4 * len(places)) + np.tile(
-        np.arange(4), 8 * len(places)
-    )
+    blocks = np.repeat(np.arange(8) * PROCESS_BLOCKS, 4 * len(places)) + np.tile(np.arange(4), 8 * len(places))
     rates = 1 + 0.01 * np.arange(8)
     found = slope(x, np.repeat(rates, 4 * len(places)) * x, blocks=blocks)
     assert found.low < found.value < found.high and found.value == pytest.approx(1.035, rel=0.01)

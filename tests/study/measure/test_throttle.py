@@ -8,15 +8,7 @@ from types import SimpleNamespace
 import pytest
 from fake_nvml import FakeNvml, h200
 
-from octopus_study.measure import (
-    CpuThrottle,
-    GpuThrottle,
-    HostClock,
-    PowerCapKept,
-    _nvml,
-    throttle,
-    throttle_reasons,
-)
+from octopus_study.measure import CpuThrottle, GpuThrottle, HostClock, PowerCapKept, _nvml, throttle, throttle_reasons
 from octopus_study.measure.clock_rates import ClockRates
 
 

@@ -73,9 +73,7 @@ def ripple(seconds: float, size: float) -> float:
 class Device:
     """Draws idle or load watts, reached by an exponential within about a second."""
 
-    def __init__(
-        self, idle: float = 10.0, load: float = 30.0, lag_seconds: float = 0.2, noise: float = 0.05
-    ) -> None:
+    def __init__(self, idle: float = 10.0, load: float = 30.0, lag_seconds: float = 0.2, noise: float = 0.05) -> None:
         self.idle, self.load, self.lag, self.noise = idle, load, lag_seconds, noise
         self.level, self.joules, self._at = idle, 0.0, 0.0
 

@@ -97,13 +97,9 @@ DEFECTS = {
     "power of nobody knows what": Defect("scope", lambda run: run.put("scope", "", quantity=POWER)),
     "idle of another scope": Defect("scope", lambda run: run.put("scope", MODULE, **IDLE)),
     "no record": Defect("power-on-test", lambda run: run.power.pop("selftest")),
-    "failed test": Defect(
-        "power-on-test", lambda run: run.power["selftest"].update(passed=False, reason="rises: no")
-    ),
+    "failed test": Defect("power-on-test", lambda run: run.power["selftest"].update(passed=False, reason="rises: no")),
     "test of another sensor": Defect("power-on-test", lambda run: run.power["selftest"].update(scope=MODULE)),
-    "record without its checks": Defect(
-        "power-on-test", lambda run: run.power["selftest"].update(checks=[READABLE])
-    ),
+    "record without its checks": Defect("power-on-test", lambda run: run.power["selftest"].update(checks=[READABLE])),
     "paced load far below idle": Defect("load-above-idle", below_idle("paced", "octopus")),
     "no idle": Defect("load-above-idle", without_idle),
     "a thousand times too much": Defect("plausible-range", in_other_units(1000)),
@@ -127,30 +123,19 @@ DEFECTS = {
     "energy that nothing measured": Defect(
         "same-window", lambda run: run.drop(**BACK_TO_BACK, quantity=(COUNTER, INTEGRAL))
     ),
-    "counter of another device": Defect(
-        "counter-agrees", lambda run: run.scale(1.08, (POWER, ENERGY, NET, COUNTER))
-    ),
-    "trace of another run": Defect(
-        "trace-agrees", lambda run: run.scale(1.08, layer="trace", method="published")
-    ),
+    "counter of another device": Defect("counter-agrees", lambda run: run.scale(1.08, (POWER, ENERGY, NET, COUNTER))),
+    "trace of another run": Defect("trace-agrees", lambda run: run.scale(1.08, layer="trace", method="published")),
     "trace that ends early": Defect("trace-agrees", trace_that_ends_early),
     "sensor that froze under way": Defect(
         "trace-agrees", lambda run: run.drop(**LATER), {"watts": lambda name, n: 300.0}
     ),
     "no trace": Defect("trace-agrees", lambda run: run.drop(layer="trace")),
-    "windows of few updates": Defect(
-        "window-length", lambda run: run.power["selftest"].update(update_seconds=0.2)
-    ),
-    "frames that come late": Defect(
-        "frame-rate", lambda run: setattr(run, "frame_rate", 30.0), {"frame_rate": 29.0}
-    ),
+    "windows of few updates": Defect("window-length", lambda run: run.power["selftest"].update(update_seconds=0.2)),
+    "frames that come late": Defect("frame-rate", lambda run: setattr(run, "frame_rate", 30.0), {"frame_rate": 29.0}),
     "an arm that lost a window": Defect(
-        "window-count",
-        lambda run: run.drop(**BACK_TO_BACK, method="octopus", n=100, block=2, quantity=ENERGY),
+        "window-count", lambda run: run.drop(**BACK_TO_BACK, method="octopus", n=100, block=2, quantity=ENERGY)
     ),
-    "net of an idle that drifted": Defect(
-        "idle-drift", net_although_idle_drifted, {"idle_drift": 0.08, "watts": high}
-    ),
+    "net of an idle that drifted": Defect("idle-drift", net_although_idle_drifted, {"idle_drift": 0.08, "watts": high}),
     "net of an idle known on one side": Defect("idle-drift", lambda run: run.drop(**IDLE, block=1)),
     "net of an idle from elsewhere": Defect("net-of-idle", lambda run: run.scale(1.3, NET)),
 }

@@ -182,10 +182,7 @@ JETSONS: dict[str, Callable[[], tuple[Spoil | None, Wire | None]]] = {
     "shunt-as-bus": lambda: (relabelled(4), None),
     "sum-of-shunts": lambda: (relabelled(7), None),
     "channel-disabled": lambda: (holding(in1_enable=0), None),
-    "label-missing": lambda: (
-        holding(in1_label="VDD_GPU_SOC", in2_label="VDD_CPU_CV", in3_label="VIN_SYS_5V0"),
-        None,
-    ),
+    "label-missing": lambda: (holding(in1_label="VDD_GPU_SOC", in2_label="VDD_CPU_CV", in3_label="VIN_SYS_5V0"), None),
     "label-twice": lambda: (holding(in3_label="VDD_IN"), None),
     "labels-swapped": lambda: (holding(in1_label="VDD_CPU_GPU_CV", in2_label="VDD_IN"), None),
     "current-missing": lambda: (without("curr1_input"), None),
@@ -195,10 +192,7 @@ JETSONS: dict[str, Callable[[], tuple[Spoil | None, Wire | None]]] = {
     "frozen-board": lambda: (lambda tree, watts: tree.set_watts(5.73), None),
     "episode": lambda: (None, named_a_power(1)),
     "core-voltage": lambda: (inner_rail_is_voltage, named_a_power(3)),
-    "other-rail": lambda: (
-        Sometimes(1, lambda tree, calls: tree.set_watts(5.73 + ripple(0.02 * calls, 0.3))),
-        None,
-    ),
+    "other-rail": lambda: (Sometimes(1, lambda tree, calls: tree.set_watts(5.73 + ripple(0.02 * calls, 0.3))), None),
 }
 
 
@@ -257,9 +251,7 @@ BOARDS: dict[str, Callable[[FakeBoard, float], None]] = {
     "initialises-only": all_refused,
     "drops-out": setting("broken", lambda fake, seconds: LOST if third(seconds) else {}),
     "zero-for-failed": setting("watts", lambda fake, seconds: 0.0 if third(seconds) else fake.watts),
-    "counter-reset": setting(
-        "counter_mj", lambda fake, seconds: 0 if math.isclose(seconds, 10.5) else fake.counter_mj
-    ),
+    "counter-reset": setting("counter_mj", lambda fake, seconds: 0 if math.isclose(seconds, 10.5) else fake.counter_mj),
     "counter-elsewhere": counts(81.0),
     "counter-frozen": counts(0.0),
 }

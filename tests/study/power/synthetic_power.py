@@ -50,13 +50,7 @@ PROFILES: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float]]]
         {"octopus": (0.9, 5e-4, 700), "published": (2.0, 1.7e-3, 345), "n-launches": (0.1, 0.054, 136)},
     ),
     "module_vdd_in": (
-        {
-            "name": "ina3221",
-            "idle_watts": 5.73,
-            "limit_watts": 25.0,
-            "has_counter": False,
-            "dither_ns": 19_000_000,
-        },
+        {"name": "ina3221", "idle_watts": 5.73, "limit_watts": 25.0, "has_counter": False, "dither_ns": 19_000_000},
         {"octopus": (0.9, 0.12, 9.6), "published": (1.6, 0.198, 8.7), "n-launches": (0.4, 0.244, 8.05)},
     ),
 }
@@ -140,13 +134,7 @@ def pretended_provenance(
     extra: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return what provenance would say of a pretended machine that wrote this table."""
-    gpu = {
-        "name": "Pretended GPU",
-        "driver": "580.1",
-        "cuda": "13.0",
-        "power_limit_w": 700.0,
-        "clock_sm_max_mhz": 1980,
-    }
+    gpu = {"name": "Pretended GPU", "driver": "580.1", "cuda": "13.0", "power_limit_w": 700.0, "clock_sm_max_mhz": 1980}
     state = {"read_at": "2026-11-21T00:00:00+00:00", "gpu": None, "cpu": {}}
     return {
         "study": study,

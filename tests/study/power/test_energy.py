@@ -118,9 +118,7 @@ def test_a_load_in_bursts_is_counted_within_a_percent_wherever_the_updates_lie(p
     for at_ms in range(9_000, 16_000, 7):
         power = 400_000 if at_ms * 3 % 100 / 3 < busy_ms else 120_000
         counted = MilliJoule(round(spent((at_ms - phase_ms) // 100 * 100 + phase_ms)), BOARD)
-        samples.append(
-            Sample(at_ms * 1_000_000, 1_000_000, Watt.from_power(MilliWatt(power, BOARD)), counted)
-        )
+        samples.append(Sample(at_ms * 1_000_000, 1_000_000, Watt.from_power(MilliWatt(power, BOARD)), counted))
     found = window_energy(WINDOW, Trace("gpu_board", tuple(samples)), proof)
     truth = (spent(15_000) - spent(10_000)) * 1e-3
     assert abs(found.by_counter.joules / truth - 1) < 0.01
@@ -131,9 +129,7 @@ def test_a_load_in_bursts_is_counted_within_a_percent_wherever_the_updates_lie(p
 @pytest.mark.parametrize("every", [1, 11, 250])
 def test_a_reading_of_nothing_is_no_power_that_may_be_averaged(proof, which, counter, every):
     nothing, trace = Watt.from_power(MilliWatt(0, BOARD)), steady(counter=counter, averaged=200.0)
-    samples = [
-        replace(s, **{which: nothing}) if i % every == 60 % every else s for i, s in enumerate(trace.samples)
-    ]
+    samples = [replace(s, **{which: nothing}) if i % every == 60 % every else s for i, s in enumerate(trace.samples)]
     with pytest.raises(SensorError, match="readings in the window are 0 or less") as caught:
         window_energy(WINDOW, replace(trace, samples=tuple(samples)), proof)
     assert caught.value.check == "plausible-range"
@@ -157,9 +153,7 @@ def test_a_power_that_stands_still_is_no_power(proof, frames, averaged, after_s)
 
 
 def test_a_counter_that_hardly_moves_is_none(proof):
-    samples = tuple(
-        replace(s, counter=MilliJoule(s.at_ns // SECOND * 200_000, BOARD)) for s in steady().samples
-    )
+    samples = tuple(replace(s, counter=MilliJoule(s.at_ns // SECOND * 200_000, BOARD)) for s in steady().samples)
     with pytest.raises(SensorError, match=r"the counter changed [45] times in 251 readings") as caught:
         window_energy(WINDOW, Trace("gpu_board", samples), proof)
     assert caught.value.check == "distinct-values"

@@ -18,7 +18,7 @@ from octopus_study.measure.rows import validate_rows
 from octopus_study.power import lint
 from octopus_study.power.lint import lint_file
 from octopus_study.power.rules import LINTS
-from octopus_study.report.promote import promote
+from octopus_study.report.add_reference import add_reference
 
 ROOT = Path(__file__).parents[3]
 PUBLISHED = ROOT / "data" / "published"
@@ -74,9 +74,7 @@ def test_every_committed_reference_is_accepted() -> None:
 
 
 @pytest.mark.parametrize("name", DEFECTS)
-def test_one_rule_alone_catches_the_defect(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_rule_alone_catches_the_defect(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     defect = DEFECTS[name]
     table = defect.run().write(tmp_path)
     assert refusing(table) == [defect.check], lint_file(table)
@@ -225,9 +223,7 @@ def test_a_record_that_cannot_be_read_is_none(content: str, tmp_path: Path) -> N
 
 
 def test_the_command_tells_each_finding_in_a_line() -> None:
-    result = CliRunner().invoke(
-        app, ["lint-results", *map(str, (PUBLISHED / "power.csv", MISREAD, RELABELLED))]
-    )
+    result = CliRunner().invoke(app, ["lint-results", *map(str, (PUBLISHED / "power.csv", MISREAD, RELABELLED))])
     assert result.exit_code == 1
     found = [line.partition(": ")[2].partition(": ")[0] for line in result.stdout.splitlines()]
     assert found == ["accepted", "load-above-idle", "identity", "load-above-idle"]
@@ -235,8 +231,8 @@ def test_the_command_tells_each_finding_in_a_line() -> None:
 
 def test_a_run_that_the_linter_refuses_becomes_no_reference(tmp_path: Path) -> None:
     good = power_run().write(tmp_path / "results" / "good").parent
-    assert promote(good, tmp_path / "reference", {}).name == "good"
+    assert add_reference(good, tmp_path / "reference", {}).name == "good"
     bad = DEFECTS["load below idle"].run().write(tmp_path / "results" / "bad").parent
     with pytest.raises(DataError, match=r"the results linter refuses it \(load-above-idle"):
-        promote(bad, tmp_path / "reference", {})
+        add_reference(bad, tmp_path / "reference", {})
     assert not (tmp_path / "reference" / "bad").exists()

@@ -96,10 +96,7 @@ SWITCHES: dict[str, tuple[Callable[[Patch], None], str]] = {
         "neighbour-current",
     ),
     "shunt-channel": (lambda patch: patch.setattr(hwmon, "INA3221_BUS", range(1, 8)), "shunt-as-bus"),
-    "enabled": (
-        lambda patch: patch.setattr(hwmon, "require_enabled", lambda chip, number: None),
-        "channel-disabled",
-    ),
+    "enabled": (lambda patch: patch.setattr(hwmon, "require_enabled", lambda chip, number: None), "channel-disabled"),
     "rail-label": (
         lambda patch: patch.setattr(ina3221, "_the_channel", lambda chips, rail: (chips[0], 1)),
         "label-missing",
@@ -124,10 +121,7 @@ JUDGED = {
     "counter-agrees": "counter-elsewhere",
 }
 # Each other rule of tables is switched off in test_lint.py.
-LINTED = {
-    "identity": "power-by-name",
-    "scope": "two-scopes",
-}
+LINTED = {"identity": "power-by-name", "scope": "two-scopes"}
 SWITCHES |= {check: (silenced(JUDGES, check), name) for check, name in JUDGED.items()}
 SWITCHES |= {check: (silenced(LINTS, check), name) for check, name in LINTED.items()}
 

@@ -68,9 +68,7 @@ def test_a_failed_reading_is_a_failure_and_reading_goes_on(running: Sampler, tre
     failed = wait_for(running, lambda trace: len(trace.failures) >= 3)
     assert all("curr1_input can't be read" in each.reason for each in failed.failures)
     tree.set_watts(5.73)
-    healed = wait_for(
-        running, lambda trace: trace.samples and trace.samples[-1].at_ns > failed.failures[-1].at_ns
-    )
+    healed = wait_for(running, lambda trace: trace.samples and trace.samples[-1].at_ns > failed.failures[-1].at_ns)
     assert all(sample.power.watts > 5 for sample in (*failed.samples, *healed.samples))
     facts = running.facts()
     assert facts["failures"] >= 3
@@ -142,9 +140,7 @@ def test_the_period_is_the_time_between_new_values(monkeypatch: pytest.MonkeyPat
     assert read == pytest.approx(1e-5)
 
 
-def test_a_counter_gives_the_period_where_an_idle_power_repeats_itself(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_counter_gives_the_period_where_an_idle_power_repeats_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     moved = Moved(monkeypatch)
 
     def changes(seconds: float) -> None:

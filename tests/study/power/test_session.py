@@ -105,9 +105,7 @@ def test_the_command_leaves_record_trace_and_plot(tmp_path: Path, monkeypatch: p
     assert tuple(rows[0]) == COLUMNS
     assert {row["phase"] for row in rows} == {"", "idle", "load"}
     assert len(rows) == record["selftest"]["samples"]
-    assert all(
-        (tmp_path / f"out/power_selftest{suffix}").stat().st_size > 5000 for suffix in (".png", ".pdf")
-    )
+    assert all((tmp_path / f"out/power_selftest{suffix}").stat().st_size > 5000 for suffix in (".png", ".pdf"))
 
 
 def test_the_command_says_why_and_ends_with_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,9 +116,7 @@ def test_the_command_says_why_and_ends_with_1(tmp_path: Path, monkeypatch: pytes
     assert (tmp_path / "out/power_selftest.png").exists()
 
 
-def test_the_command_without_a_sensor_leaves_the_record_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_without_a_sensor_leaves_the_record_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = run_command(monkeypatch, tmp_path / "out", tmp_path / "nothing", lambda: None)
     assert result.exit_code == 1
     assert "unavailable: no power sensor (looked at INA3221: no such chip)" in result.output

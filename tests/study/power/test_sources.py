@@ -38,10 +38,7 @@ FILES: list[tuple[str, str, type | tuple[str, str]]] = [
     ),
     *((f"in{number}_input", "42", (RAIL, "shunt-channel")) for number in (4, 5, 6, 7)),
     ("curr4_input", "42", (RAIL, "shunt-channel")),
-    *(
-        ("in1_input", text, (INTEGER, "readable"))
-        for text in ("5.5", "4993 mV", "0x1388", "1_000", "nan", "٤")
-    ),
+    *(("in1_input", text, (INTEGER, "readable")) for text in ("5.5", "4993 mV", "0x1388", "1_000", "nan", "٤")),
     *(("in1_input", text, ("in1_input is empty", "readable")) for text in ("", "  \n")),
 ]
 
@@ -61,9 +58,7 @@ def test_a_file_gives_the_type_of_its_name_or_is_refused(
     assert caught.value.check == outcome[1]
 
 
-def test_a_file_that_is_missing_forbidden_or_off_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_missing_forbidden_or_off_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SensorError, match=r"in1_input can't be read \(No such file or directory\)"):
         hwmon.read(tmp_path / "in1_input")
     tree = JetsonTree(tmp_path)
@@ -73,9 +68,7 @@ def test_a_file_that_is_missing_forbidden_or_off_says_so(
             hwmon.read(tree.chip / name)
         assert caught.value.check == "enabled"
     forbid(monkeypatch, "in2_input")
-    with pytest.raises(
-        SensorError, match="in2_input may not be read by this user: give read permission on it"
-    ):
+    with pytest.raises(SensorError, match="in2_input may not be read by this user: give read permission on it"):
         hwmon.read(tree.chip / "in2_input")
 
 
@@ -87,9 +80,7 @@ def test_another_chip_may_number_its_voltages_as_it_likes(tmp_path: Path) -> Non
         Ina3221Source(tmp_path)
 
 
-def test_the_voltage_is_read_before_and_after_the_current(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_voltage_is_read_before_and_after_the_current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = JetsonTree(tmp_path)
     source = Ina3221Source(tmp_path)
     tree.write("curr1_input", 1000)
@@ -178,9 +169,7 @@ ANSWERS: list[tuple[list[str], tuple[str, bool, float]]] = [
 
 
 @pytest.mark.parametrize(("broken", "found"), ANSWERS)
-def test_a_board_that_tells_less_is_read_by_the_next_best(
-    broken: list[str], found: tuple[str, bool, float]
-) -> None:
+def test_a_board_that_tells_less_is_read_by_the_next_best(broken: list[str], found: tuple[str, bool, float]) -> None:
     board = FakeBoard()
     further = {"PowerManagementDefaultLimit": 350_000, "PowerManagementLimitConstraints": [100_000, 400_000]}
     for name, value in further.items():

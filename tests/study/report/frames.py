@@ -29,9 +29,7 @@ def build_report(folder: Path, results: Path | None, reference: Path | None) -> 
     return folder
 
 
-def number(
-    key: Key, unit: str, value: float = math.nan, *ends: float, dataset: str = "visdrone-val"
-) -> Number:
+def number(key: Key, unit: str, value: float = math.nan, *ends: float, dataset: str = "visdrone-val") -> Number:
     return make_number(key, SOURCE._replace(dataset=dataset), unit, value, *ends)
 
 
@@ -48,9 +46,7 @@ def matching(frame: Frame, pattern: str) -> list[tuple[re.Match[str], Number]]:
 def lines(folder: Path, name: str) -> list[list[str]]:
     """Return the cells of a table in a report's folder, line by line."""
     text = (folder / "tables" / f"{name}.md").read_text(encoding="utf-8")
-    return [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"
-    ]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
 
 
 def caption(folder: Path, name: str) -> str:

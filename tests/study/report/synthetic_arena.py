@@ -126,9 +126,7 @@ def series(
     answers = again({name: answer for name, (*_, answer) in laws.items()})
     for row in timed(rng, case, layer, QUANTITIES[layer], times):
         answer = as_answer(answers[row.method])
-        yield row.answered(
-            Answer(answer.status, answer.reason, float(f"0.{case.n}")) if answer.reason else answer
-        )
+        yield row.answered(Answer(answer.status, answer.reason, float(f"0.{case.n}")) if answer.reason else answer)
     yield case.row(QUANTITIES[layer], layer, "discarded_blocks", "count", 0)
 
 
@@ -136,11 +134,7 @@ def memory(case: Case, kind: str, tensorrt: bool) -> Iterator[Row]:
     """Yield the four lines of memory of every method."""
     output = case.n * OUTPUT_BYTES
     for method in GPU if kind == "gpu" else CPU:
-        lines = {
-            "payload": output,
-            "device_delta": output * (5 if "padded" in method else 2),
-            "fixed": 500 << 20,
-        }
+        lines = {"payload": output, "device_delta": output * (5 if "padded" in method else 2), "fixed": 500 << 20}
         missing = method.startswith("tensorrt") and not tensorrt
         for line in ("payload", "allocator_peak", "device_delta", "fixed"):
             if line in lines and not missing:

@@ -13,12 +13,7 @@ BLOCKS = 24
 
 
 def timed(
-    rng: np.random.Generator,
-    case: Case,
-    layer: str,
-    quantity: str,
-    times: dict[str, float],
-    answer: str = "same",
+    rng: np.random.Generator, case: Case, layer: str, quantity: str, times: dict[str, float], answer: str = "same"
 ) -> Iterator[Row]:
     """Yield paired blocks: noise of the block shared by all methods, and a little of each method's own."""
     for block in range(BLOCKS):

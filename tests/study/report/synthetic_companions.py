@@ -54,14 +54,10 @@ def concurrency(kind: str, dataset: str, mps: bool = True) -> Iterator[Row]:
     spans = {arm: ODOMETRY + MATCHING - hidden * ODOMETRY + rest for arm, (hidden, rest) in HIDDEN.items()}
     if not mps:
         del spans["two-processes-mps"]
-        yield unavailable(
-            case, "two-processes-mps", "host", "makespan", "ms", "no client reached the MPS daemon"
-        )
+        yield unavailable(case, "two-processes-mps", "host", "makespan", "ms", "no client reached the MPS daemon")
     yield from timed(rng, case, "host", "makespan", alone | spans)
     for model in ("visual_odometry", "satellite_matching"):
-        yield from timed(
-            rng, case, "host", f"latency_{model}", {arm: 0.4 * span for arm, span in spans.items()}
-        )
+        yield from timed(rng, case, "host", f"latency_{model}", {arm: 0.4 * span for arm, span in spans.items()})
     for place, arm in enumerate(spans):
         if not arm.endswith("-again"):
             yield case.row(arm, "memory", "device_delta", "bytes", (1400 + 90 * place) << 20)
@@ -126,9 +122,7 @@ def image_shape(kind: str, dataset: str, caused_by_cudnn: bool = False) -> Itera
             for batch in BATCHES:
                 slow = 1.08 if (side, batch) == (512, 16) else 1.0
                 times[f"{side}x{batch}"] = count * each * (1 - saved * (1 - 1 / batch)) * slow
-                taken = (
-                    MODELS[model] * side * side * (0.2 + 0.8 * batch)
-                )  # a part of it doesn't depend on the batch
+                taken = MODELS[model] * side * side * (0.2 + 0.8 * batch)  # a part of it doesn't depend on the batch
                 yield case.row(f"{side}x{batch}", "memory", "batch_peak", "bytes", taken)
         yield from timed(rng, case, "device", "cover", again(times, "128x16"))
 
@@ -144,9 +138,7 @@ def interventions(rng: np.random.Generator, kind: str, dataset: str, caused_by_c
                 yield from shape(rng, case, "drunet", way, caused_by_cudnn)
 
 
-def shape(
-    rng: np.random.Generator, case: Case, model: str, way: str, caused_by_cudnn: bool = False
-) -> Iterator[Row]:
+def shape(rng: np.random.Generator, case: Case, model: str, way: str, caused_by_cudnn: bool = False) -> Iterator[Row]:
     """Yield memory, splits and time of one width."""
     at_once = peak(model, case.n, way)
     if caused_by_cudnn:

@@ -28,7 +28,7 @@ HOST_TILES = {"numpy": (0.06, 0.0), "opencv": (0.03, 0.0), "integral": (0.05, 0.
 
 
 def satellite(kind: str, dataset: str, full: bool = False) -> Iterator[Row]:
-    """Yield the rows of the study of satellite tiles; with `full` the receipt holds the whole scene."""
+    """Yield the rows of the study of satellite tiles; with `full` the manifest holds the whole scene."""
     rng = np.random.default_rng(8)
     scenes = {"full": (dataset, 8192)} if full else {"window": (dataset, 1000), "scale": ("synthetic", 8192)}
     for scene, (name, side) in scenes.items():
@@ -45,9 +45,7 @@ def satellite(kind: str, dataset: str, full: bool = False) -> Iterator[Row]:
             yield from timed(rng, case, "host", "end_to_end", times)
             own = {method: 0.4 * times[method] for method in (*TILE_LAWS[kind], "octopus-again")}
             if kind == "gpu":
-                yield from timed(
-                    rng, case, "device", "keep_tiles", own | {"read-bound": 0.36 * times["octopus"]}
-                )
+                yield from timed(rng, case, "device", "keep_tiles", own | {"read-bound": 0.36 * times["octopus"]})
                 continue
             yield from timed(rng, case, "host", "keep_tiles", own)
             yield unavailable(case, "n-launches", "host", "end_to_end", "ms", NO_GPU)

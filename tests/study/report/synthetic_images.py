@@ -21,22 +21,13 @@ GIGABYTES = {"gpu": 4200.0, "cpu": 14.0}
 SHARE = 0.65  # of its roof, which Octopus reaches
 OTHERS = {
     "gpu": {"transformers": 20.0, "torchvision-loop": 25.0, "torchvision-grouped": 18.0, "cvcuda": 5.0},
-    "cpu": {
-        "transformers": 2.5,
-        "torchvision-loop": 2.4,
-        "torchvision-grouped": 2.6,
-        "pillow": 3.4,
-        "dali": 4.0,
-    },
+    "cpu": {"transformers": 2.5, "torchvision-loop": 2.4, "torchvision-grouped": 2.6, "pillow": 3.4, "dali": 4.0},
 }
 OWNERS = {
     "lookup": 1.02, "thread-search": 1.01, "block-metadata": 1.0, "block-search": 1.0, "padded-grid": 1.2,
     "launch-per-image": 2.5,
 }  # fmt: skip
-MISSING = {
-    "cpu": ("kornia-rs", "kornia-rs has no operator that writes patch rows"),
-    "gpu": ("dali", "DALI has none"),
-}
+MISSING = {"cpu": ("kornia-rs", "kornia-rs has no operator that writes patch rows"), "gpu": ("dali", "DALI has none")}
 
 
 def images(kind: str, dataset: str) -> Iterator[Row]:

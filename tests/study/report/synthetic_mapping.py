@@ -15,14 +15,7 @@ from synthetic_blocks import again, timed
 from octopus_study.measure.rows import Case, Row, unavailable
 from octopus_study.status import NO_ANSWER
 
-OPERATIONS = {
-    "multiply": 1.0,
-    "normalize": 1.02,
-    "threshold": 1.0,
-    "gamma": 1.3,
-    "blur3x3": 2.4,
-    "blur5x5-sobel": 4.1,
-}
+OPERATIONS = {"multiply": 1.0, "normalize": 1.02, "threshold": 1.0, "gamma": 1.3, "blur3x3": 2.4, "blur5x5-sobel": 4.1}
 POINTWISE = ("multiply", "normalize", "threshold", "gamma")
 MEAN_ELEMENTS = {"tiny": 100, "visdrone": 3600, "large": 93_600}
 ITEMS = (10_000, 100_000)
@@ -136,18 +129,12 @@ def costs(rng: np.random.Generator, case: Case, pixels: int, weight: float, kind
         names = ("one-thread-per-image", "linear-search")
         times = {name: stream * one for name, one in zip(names, unfair, strict=True)}
         times |= again({"octopus": kernel["octopus"]})
-        yield from timed(
-            rng, case._replace(workload=f"{case.workload}-ladder"), machine.layer, "kernel", times
-        )
+        yield from timed(rng, case._replace(workload=f"{case.workload}-ladder"), machine.layer, "kernel", times)
     for quantity, times in steps.items():
         # The bytes that are uploaded are the published table's.
-        shown = {
-            name: time for name, time in times.items() if (name, quantity) != ("lookup-vectorised", "upload")
-        }
+        shown = {name: time for name, time in times.items() if (name, quantity) != ("lookup-vectorised", "upload")}
         yield from timed(rng, case, "host", quantity, shown, "n/a" if quantity != "kernel" else "same")
-    yield from timed(
-        rng, case, "host", "total", {name: sum(one[name] for one in steps.values()) for name in kernel}
-    )
+    yield from timed(rng, case, "host", "total", {name: sum(one[name] for one in steps.values()) for name in kernel})
     blocks, offsets = BLOCKS[case.workload.rpartition("-")[0]], 8 * (case.n + 1)
     beside = dict.fromkeys(TABLES, 4 * pixels)
     beside |= {"block-metadata": 12 * blocks, "block-metadata-published": 20 * blocks}
@@ -184,9 +171,7 @@ def sequences(kind: str, torch: bool = False) -> Iterator[Row]:
         setup = again({name: one for name, (_, one, _) in methods.items()})
         yield from timed(rng, case, machine.layer, "kernel", kernel)
         yield from timed(rng, case, "host", "setup", setup, "n/a")
-        yield from timed(
-            rng, case, "host", "total", {name: setup[name] + kernel[name] + 0.02 for name in kernel}
-        )
+        yield from timed(rng, case, "host", "total", {name: setup[name] + kernel[name] + 0.02 for name in kernel})
         if not torch:
             why = "torch is not installed (pip install torch)"
             yield unavailable(case, "nested-jagged", "host", "total", "ms", why)

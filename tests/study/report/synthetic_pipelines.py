@@ -20,9 +20,7 @@ FILES = 100.0  # ms of transformers where Pillow decodes them
 NVJPEG = ("octopus", "octopus-again", "transformers-torchvision")
 STEP = {"octopus": 10.0, "transformers": 32.0}
 CROPS = {"octopus": 0.04, "torch-loop": 3.0, "opencv-loop": 6.0}
-OTHERS = {
-    ("loader-4-workers", 256, "loaded"): {"octopus": 200.0, "transformers": 900.0},
-}
+OTHERS = {("loader-4-workers", 256, "loaded"): {"octopus": 200.0, "transformers": 900.0}}
 
 
 def pipelines(kind: str, dataset: str) -> Iterator[Row]:

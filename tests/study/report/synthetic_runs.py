@@ -162,9 +162,7 @@ def stage_timing(kind: str, dataset: str, counts: tuple[int, ...]) -> Iterator[R
 def stages(rng: np.random.Generator, case: Case, kind: str) -> Iterator[Row]:
     """Yield the single stages of one count."""
     n = case.n
-    yield from timed(
-        rng, case, "host", "build_metadata", {"octopus": 1e-5 * n + 0.002, "published": 1e-3 * n}, "n/a"
-    )
+    yield from timed(rng, case, "host", "build_metadata", {"octopus": 1e-5 * n + 0.002, "published": 1e-3 * n}, "n/a")
     if kind == "gpu":
         yield from timed(rng, case, "host", "upload_metadata", {"octopus": 0.008, "published": 0.012}, "n/a")
     else:
@@ -178,9 +176,7 @@ def stages(rng: np.random.Generator, case: Case, kind: str) -> Iterator[Row]:
         passes = {"crop_resize": 1.2e-3 * n, "normalize": 3.7e-4 * n}
         for quantity, time in passes.items():
             if layer != "device_hot":
-                yield from timed(
-                    rng, case, layer, quantity, {"published": time * (1 if kind == "gpu" else 300)}, "n/a"
-                )
+                yield from timed(rng, case, layer, quantity, {"published": time * (1 if kind == "gpu" else 300)}, "n/a")
 
 
 def memory(case: Case, kind: str) -> Iterator[Row]:
@@ -190,17 +186,13 @@ def memory(case: Case, kind: str) -> Iterator[Row]:
         lines = {"memory_payload": output, "memory_device_delta": output + extra, "memory_fixed": 500 << 20}
         for quantity, value in lines.items():
             yield case.row(method, "memory", quantity, "bytes", value)
-        yield unavailable(
-            case, method, "memory", "memory_allocator_peak", "bytes", "there is no allocator to ask"
-        )
+        yield unavailable(case, method, "memory", "memory_allocator_peak", "bytes", "there is no allocator to ask")
 
 
 def launch_series(rng: np.random.Generator, kind: str) -> Iterator[Row]:
     """Yield the series of empty launches."""
     costs = (
-        {"cuda-core-launch": GPU_LAUNCH_US, "numba-dispatch": 31.0}
-        if kind == "gpu"
-        else {"kernel-call": CPU_LAUNCH_US}
+        {"cuda-core-launch": GPU_LAUNCH_US, "numba-dispatch": 31.0} if kind == "gpu" else {"kernel-call": CPU_LAUNCH_US}
     )
     for launches in (1, 2, 4, 8, 16, 32, 64, 128, 256):
         case = Case("stage_timing", "synthetic", "launch-overhead", launches)
@@ -221,9 +213,7 @@ def distribution(kind: str, dataset: str) -> Iterator[Row]:
         slower = 1 + SIZE_SCALE[workload] / 500
         laws = {name: time * slower for name, time in laws.items()}
         bound = {"write-bound": 0.131 if kind == "gpu" else 50.0}
-        yield from timed(
-            rng, case, "device" if kind == "gpu" else "host", "crop_resize_normalize", laws | bound
-        )
+        yield from timed(rng, case, "device" if kind == "gpu" else "host", "crop_resize_normalize", laws | bound)
         yield from timed(rng, case, "host", "end_to_end", laws)
     frames = {f"octopus/frame-{k}": laws["octopus"] * (1 + 0.004 * k) for k in range(10)}
     yield from timed(rng, Case("distribution", "synthetic", "temporal", 1000), "host", "frame_time", frames)

@@ -47,10 +47,10 @@ def test_each_type_is_compared_with_the_bound_of_its_own_output(numbers: Frame) 
 
 
 def test_the_best_library_gives_the_same_answer_and_is_no_work_of_ours(numbers: Frame) -> None:
-    assert numbers.text(f"{DEVICE}.best_peer") == "CV-CUDA"
+    assert numbers.text(f"{DEVICE}.best_baseline") == "CV-CUDA"
     # RoIAlign reads across the edge of a box and is compared with Octopus that does so too.
-    assert numbers.text(f"{HOST}.best_peer") == "torchvision (RoIAlign)"
-    over = numbers.value(f"{HOST}.speedup_over_best_peer")
+    assert numbers.text(f"{HOST}.best_baseline") == "torchvision (RoIAlign)"
+    over = numbers.value(f"{HOST}.speedup_over_best_baseline")
     assert over == numbers.value(f"{KEY}.octopus-image.end_to_end.host.speedup_over_roi-align")
 
 
@@ -63,19 +63,15 @@ def test_a_method_is_compared_with_octopus_of_the_same_answer_or_not_at_all(numb
     for like, best, value in ((None, "CV-CUDA", 3), (2.0, "torchvision (RoIAlign)", 1)):
         if like:
             table["octopus-image"] = like
-        found = list(fastest(run, group, table, ["roi-align", "cvcuda"], "best_peer", "peers"))
+        found = list(fastest(run, group, table, ["roi-align", "cvcuda"], "best_baseline", "baselines"))
         assert found[0].text == best and found[1].value == value
 
 
 def test_a_method_without_a_time_or_memory_is_named_with_the_reason(full: Path, numbers: Frame) -> None:
-    assert "TensorRT (padded): TensorRT is not installed" in arena.without_time(
-        gpu(numbers), [numbers[HOST].key]
-    )
+    assert "TensorRT (padded): TensorRT is not installed" in arena.without_time(gpu(numbers), [numbers[HOST].key])
     assert any(row[0].startswith("**Unavailable here.") for row in lines(full, "arena"))
     memory = {row[0]: row[1:] for row in lines(full, "arena_memory")}
-    assert (
-        memory["TensorRT (padded)"] == ["unavailable (b)"] * 4 and "unavailable" not in memory["Octopus"][0]
-    )
+    assert memory["TensorRT (padded)"] == ["unavailable (b)"] * 4 and "unavailable" not in memory["Octopus"][0]
     calls = {row[0]: row for row in lines(full, "arena_submit")}
     assert calls["1000"][1].endswith(" µs") and calls["1000"][2] == "\u2013 (a)"
 

@@ -12,13 +12,7 @@ from synthetic_runs import CLAIMS, PUBLISHED
 
 from octopus.errors import InputError
 from octopus_study.measure.statistics import FEW_PROCESSES, MIN_BLOCKS, Interval
-from octopus_study.report.claims import (
-    Claim,
-    Judgement,
-    judge,
-    load_claims,
-    read_claims,
-)
+from octopus_study.report.claims import Claim, Judgement, judge, load_claims, read_claims
 from octopus_study.report.claims.formula import evaluate
 from octopus_study.report.claims.rules import OWN
 from octopus_study.report.claims.tally import GOALS, MAJOR, PUBLISHED_GROUPS, tally
@@ -73,24 +67,16 @@ def verdict(claim: dict, numbers: Frame) -> str:
     return judged(claim, numbers).verdict
 
 
-def at(
-    low: float, high: float, unit: str = "ms", *, blocks: int = ENOUGH, key: Key = X, **columns: object
-) -> Number:
+def at(low: float, high: float, unit: str = "ms", *, blocks: int = ENOUGH, key: Key = X, **columns: object) -> Number:
     """Return a number in the middle of its interval."""
     return number(key, unit, (low + high) / 2, low, high, blocks)._replace(**columns)
 
 
 @pytest.mark.parametrize(
     ("operator", "value", "low", "high", "expected"),
-    [
-        (name, value, *ends, expected)
-        for name, (value, cases) in ENDS.items()
-        for ends, expected in cases.items()
-    ],
+    [(name, value, *ends, expected) for name, (value, cases) in ENDS.items() for ends, expected in cases.items()],
 )
-def test_both_ends_of_an_interval_count(
-    operator: str, value: object, low: float, high: float, expected: str
-) -> None:
+def test_both_ends_of_an_interval_count(operator: str, value: object, low: float, high: float, expected: str) -> None:
     tolerance = 0.1 if operator == "about" else 0
     claim = CLAIM | {"operator": operator, "value": value, "tolerance": tolerance}
     assert verdict(claim, one(low, high)) == expected
@@ -159,9 +145,7 @@ def floor(value: float, key: Key = FLOOR) -> Number:
         ({"needs": "real-data"}, [at(9.9, 10.1)._replace(dataset="synthetic-visdrone")], NOWHERE, "needs the real"),
     ],
 )  # fmt: skip
-def test_a_verdict_follows_from_the_rule(
-    claim: dict, numbers: list[Number], expected: str, reason: str
-) -> None:
+def test_a_verdict_follows_from_the_rule(claim: dict, numbers: list[Number], expected: str, reason: str) -> None:
     rule = claim if "id" in claim else (LIMIT if claim is SHARED or "noise" in claim else CLAIM) | claim
     found = judged(rule, frame(*numbers))
     assert (found.verdict, found.reason[: len(reason)]) == (expected, reason)
@@ -193,10 +177,7 @@ def test_no_seed_of_the_resampling_turns_a_verdict() -> None:
 
 
 def test_all_of_several_numbers_must_satisfy_the_rule() -> None:
-    y, z = (
-        number(Key("m", name), "ms", value, value - 1, value + 1, ENOUGH)
-        for name, value in (("y", 20), ("z", 9))
-    )
+    y, z = (number(Key("m", name), "ms", value, value - 1, value + 1, ENOUGH) for name, value in (("y", 20), ("z", 9)))
     numbers = Frame([*one(9.5, 10.5), y, z])
     each = LIMIT | {"number": "{run}.{each}", "operator": "at_most"}
     for names, most, expected in (
@@ -212,9 +193,7 @@ PRINTED = Frame(
     [
         number(Key("published", "t", quantity="a"), "s", 0.02),
         number(Key("published", "t", quantity="b"), "ms", 5),
-        number(Key("published", "t", quantity="range"), "percent", float("nan"), 5, 9)._replace(
-            text="5\u20139 %"
-        ),
+        number(Key("published", "t", quantity="range"), "percent", float("nan"), 5, 9)._replace(text="5\u20139 %"),
         number(Key("published", "t", quantity="words"), "ms", 10)._replace(text="about ten"),
         number(Key("published", "t", quantity="digits"), "percent", 1.5)._replace(text="1.50 %"),
     ]
@@ -246,8 +225,7 @@ def test_rules_read_published_values_in_their_units(rule: dict, expected: str, e
 
 def test_a_part_of_a_mapping_is_judged_by_its_own_published_value() -> None:
     x, y = (
-        number(Key("m", name), "ms", value, 0.99 * value, 1.01 * value, ENOUGH)
-        for name, value in (("x", 20), ("y", 5))
+        number(Key("m", name), "ms", value, 0.99 * value, 1.01 * value, ENOUGH) for name, value in (("x", 20), ("y", 5))
     )
     claim = {name: value for name, value in CLAIM.items() if name not in ("value", "unit")}
     claim |= {"number": "{run}.{each}", "each": {"a": "x", "b": "y"}, "published": "published.t.{each}"}
@@ -255,18 +233,7 @@ def test_a_part_of_a_mapping_is_judged_by_its_own_published_value() -> None:
     assert verdict(claim | {"each": {"a": "y", "b": "x"}}, Frame([*frame(x, y), *PRINTED])) == NOT
 
 
-FORMULAS = [
-    "a.b +",
-    "( a.b",
-    "a.b)",
-    "a.b ** 2",
-    "__import__('os')",
-    "a.b a.b",
-    "open",
-    "a.b.__class__()",
-    "1e400",
-    "",
-]
+FORMULAS = ["a.b +", "( a.b", "a.b)", "a.b ** 2", "__import__('os')", "a.b a.b", "open", "a.b.__class__()", "1e400", ""]
 
 
 @pytest.mark.parametrize("formula", FORMULAS)
@@ -276,28 +243,18 @@ def test_a_formula_can_only_compute(formula: str) -> None:
 
 
 def test_a_condition_that_is_not_met_leaves_a_claim_open() -> None:
-    condition = {
-        "text": "kernels fill the GPU",
-        "number": "{run}.filled",
-        "operator": "at_least",
-        "value": 0.9,
-    }
+    condition = {"text": "kernels fill the GPU", "number": "{run}.filled", "operator": "at_least", "value": 0.9}
     claim = CLAIM | {"precondition": condition | {"unit": "fraction", "why": "because"}}
     for filled, expected in ((0.95, REPRODUCED), (0.8, NOWHERE)):
         filling = number(Key("m", "filled"), "fraction", filled)
         assert verdict(claim, Frame([*one(9.9, 10.1), filling])) == expected
-    assert judged(claim, Frame([*one(9.9, 10.1), filling])).reason.startswith(
-        "precondition not met: kernels fill"
-    )
+    assert judged(claim, Frame([*one(9.9, 10.1), filling])).reason.startswith("precondition not met: kernels fill")
     assert judged(claim, one(9.9, 10.1)).reason.startswith("precondition not measured: kernels fill the GPU")
 
 
 def test_a_method_that_a_machine_lacks_is_judged_by_proxy() -> None:
     proxy = number(Key("m", "padded-onnxruntime"), "ms", 10, 9.9, 10.1, ENOUGH)
-    claim = CLAIM | {
-        "number": "{run}.tensorrt-padded",
-        "proxy": {"tensorrt-padded": ["absent", "padded-onnxruntime"]},
-    }
+    claim = CLAIM | {"number": "{run}.tensorrt-padded", "proxy": {"tensorrt-padded": ["absent", "padded-onnxruntime"]}}
     found = judged(claim, frame(proxy))
     assert (found.verdict, bool(found.proxy)) == (REPRODUCED, True)
     itself = frame(proxy, number(Key("m", "tensorrt-padded"), "ms", 20, 19, 21, ENOUGH))
@@ -337,11 +294,7 @@ def test_every_claim_rests_on_numbers_that_a_study_writes(references: Path) -> N
         why = judgement.reason if judgement.verdict == NOWHERE else ""
         reasons.setdefault(judgement.claim_id, set()).add(why)
     # An id that no study writes is never judged: only a machine, a scene, or what a row says of itself may be lacking.
-    unknown = [
-        name
-        for name, why in reasons.items()
-        if "" not in why and any("not in the rows" in one for one in why)
-    ]
+    unknown = [name for name, why in reasons.items() if "" not in why and any("not in the rows" in one for one in why)]
     assert unknown == []
 
 
@@ -350,9 +303,7 @@ def test_published_values_are_read_and_never_typed() -> None:
     for claim in load_claims(CLAIMS):
         if claim.published:
             assert all(claim.limits(part, printed.__getitem__) for part in claim.parts()), claim.id
-        assert not (
-            claim.kind == "magnitude" and claim.value is not None and not claim.why and not claim.neutral
-        )
+        assert not (claim.kind == "magnitude" and claim.value is not None and not claim.why and not claim.neutral)
         assert claim.source == OWN or claim.source.startswith(("P1", "P2", "P3", "P4"))
         # A size that was printed is read, whatever reason a typed one would be given.
         printed_size = claim.number and claim.operator in ("about", "rounds_to") and claim.source != OWN
@@ -366,9 +317,7 @@ def test_each_verdict_is_counted_in_one_group_and_facts_apart(full: Path) -> Non
     for scope, groups in counts.items():
         mine = [one for one in judged if one.scope == scope]
         published = [one for one in mine if one.source != OWN and one.kind != "fact"]
-        assert sum(sum(groups[name].values()) for name in (*PUBLISHED_GROUPS, MAJOR, GOALS, "fact")) == len(
-            mine
-        )
+        assert sum(sum(groups[name].values()) for name in (*PUBLISHED_GROUPS, MAJOR, GOALS, "fact")) == len(mine)
         for verdict in (REPRODUCED, NOT, AMBIGUOUS, NOWHERE):
             found = [one for one in published if one.verdict == verdict]
             assert groups["published"][verdict] == len(found)

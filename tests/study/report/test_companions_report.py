@@ -56,9 +56,7 @@ def test_streams_are_judged_by_their_best_arm(numbers: Frame) -> None:
 
 def test_a_way_that_could_not_run_says_why(tmp_path: Path) -> None:
     rows = [
-        row.answered(different("half precision"))
-        if (row.method, row.quantity) == ("cuda-graphs", "makespan")
-        else row
+        row.answered(different("half precision")) if (row.method, row.quantity) == ("cuda-graphs", "makespan") else row
         for row in concurrency("gpu", "visdrone-val", mps=False)
     ]
     folder = report_of(tmp_path, "concurrency", rows)
@@ -87,9 +85,7 @@ def test_the_verdict_follows_the_rule(measured: tuple[bool, float, float, float]
 def test_memory_follows_the_quadrants_or_cudnn(numbers: Frame, tmp_path: Path) -> None:
     assert numbers.text(f"{SHAPE}.cause.drunet.verdict") == QUADRANTS
     assert numbers.text(f"{SHAPE}.splits.drunet.step68").startswith("8 of 8 widths that are no multiple of 8")
-    folder = report_of(
-        tmp_path, "image_shape", list(image_shape("gpu", "visdrone-val", caused_by_cudnn=True))
-    )
+    folder = report_of(tmp_path, "image_shape", list(image_shape("gpu", "visdrone-val", caused_by_cudnn=True)))
     assert Frame.read(folder / "numbers.csv").text(f"{SHAPE}.cause.drunet.verdict") == HEURISTICS
     judged = {one.claim_id: one.verdict for one in read_claims(folder / "claims.csv")}
     assert judged["shape-cause"] == judged["shape-divisible"] == "reproduced"

@@ -117,10 +117,7 @@ def test_gaps_are_lettered(full: Path) -> None:
 def test_a_run_without_some_parts_still_has_its_report(tmp_path: Path) -> None:
     """Without the byte budget, the pace, the streams and the longest clip, as a quick run."""
     folder = write_run(tmp_path / "reference", "pretended-gpu", "gpu", only=STUDIES)
-    for study, words in {
-        "satellite": (",byte-budget,",),
-        "drone": (",paced,", ",pipelined,", "clip-10s"),
-    }.items():
+    for study, words in {"satellite": (",byte-budget,",), "drone": (",paced,", ",pipelined,", "clip-10s")}.items():
         path = folder / f"{study}.csv"
         kept = [line for line in path.read_text().splitlines() if not any(word in line for word in words)]
         path.write_text("\n".join(kept) + "\n")

@@ -49,9 +49,7 @@ def test_equal_numbers_give_equal_files(full: Path, tmp_path: Path) -> None:
 
 def test_fonts_are_embedded_without_what_places_letters(drawn: Callable[[str], Path]) -> None:
     pdf = (drawn("stage_breakdown") / "stage_breakdown.pdf").read_bytes()
-    streams = [
-        zlib.decompress(found) for found in re.findall(rb"stream\r?\n(x.*?)\nendstream", pdf, re.DOTALL)
-    ]
+    streams = [zlib.decompress(found) for found in re.findall(rb"stream\r?\n(x.*?)\nendstream", pdf, re.DOTALL)]
     fonts = [TTFont(BytesIO(text)) for text in streams if text.startswith(b"\0\1\0\0")]
     assert fonts
     for font in fonts:
@@ -61,9 +59,7 @@ def test_fonts_are_embedded_without_what_places_letters(drawn: Callable[[str], P
 
 def test_a_stamp_says_synthetic(full: Path, tensorrt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stamped = []
-    monkeypatch.setattr(
-        style, "finish", lambda figure, footer, synthetic, real: stamped.append((synthetic, footer))
-    )
+    monkeypatch.setattr(style, "finish", lambda figure, footer, synthetic, real: stamped.append((synthetic, footer)))
     monkeypatch.setattr(style, "save", lambda *_: None)
     for folder in (full, tensorrt):
         draw("stage_breakdown", folder / "numbers.csv", "unused")

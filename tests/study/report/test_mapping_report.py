@@ -25,16 +25,11 @@ COST = "gpu.total_cost"
 
 def test_block_metadata_are_compared_with_the_search_of_their_width_alone(numbers: Frame) -> None:
     """One element per thread against one, several against several."""
-    assert (
-        f"{GPU}.visdrone-multiply.n100000.block-metadata.kernel.device.speedup_over_thread-search" in numbers
-    )
-    assert not matching(
-        numbers, r"pretended-gpu\.mapping\..*\.(block-metadata|octopus)\..*_over_.*search-scalar"
-    )
+    assert f"{GPU}.visdrone-multiply.n100000.block-metadata.kernel.device.speedup_over_thread-search" in numbers
+    assert not matching(numbers, r"pretended-gpu\.mapping\..*\.(block-metadata|octopus)\..*_over_.*search-scalar")
     # A CPU reads owners one by one, whatever the search does.
     assert (
-        "cpu.mapping.visdrone-multiply.n10000.block-metadata.kernel.host.speedup_over_thread-search-scalar"
-        in numbers
+        "cpu.mapping.visdrone-multiply.n10000.block-metadata.kernel.host.speedup_over_thread-search-scalar" in numbers
     )
 
 
@@ -51,8 +46,7 @@ def test_where_several_processes_measured_the_interval_is_over_them() -> None:
     factors = np.repeat([1.0, 1.2, 1.1], 7)
     numbers = np.concatenate([process * PROCESS_BLOCKS + np.arange(7) for process in range(3)])
     table = pd.DataFrame(
-        {"lookup-published": 2 * factors, "block-metadata": np.ones(21)},
-        index=pd.Index(numbers, name="block"),
+        {"lookup-published": 2 * factors, "block-metadata": np.ones(21)}, index=pd.Index(numbers, name="block")
     )
     once = {name: draw(table[name]) for name in table}
     group = Group("synthetic", "flickr-500-light", 500, "kernel", "host")
@@ -78,19 +72,14 @@ def test_a_range_of_gains_is_that_of_the_workloads(numbers: Frame) -> None:
         ]
         assert (gain.low, gain.high) == (min(each), max(each))
     average = numbers[f"{COST}.average.without_download.{place}lookup-published"]
-    light = [
-        numbers.value(f"{COST}.gain.without_download.{mix}-light.{place}lookup-published")
-        for mix in IMAGE_MIXES
-    ]
+    light = [numbers.value(f"{COST}.gain.without_download.{mix}-light.{place}lookup-published") for mix in IMAGE_MIXES]
     assert average.value == pytest.approx(sum(light) / len(light))
     assert average.low <= average.value <= average.high and average.blocks >= 20
 
 
 def test_reuse_is_judged_after_the_published_uses(numbers: Frame) -> None:
     uses = f"{numbers.value('published.amortisation.light.break_even'):g} kernels"
-    published, compiled = (
-        numbers[f"{COST}.reuse.break_even.light.lookup-published.over_{owner}"] for owner in OWNERS
-    )
+    published, compiled = (numbers[f"{COST}.reuse.break_even.light.lookup-published.over_{owner}"] for owner in OWNERS)
     assert uses in published.note and published.low < published.value < published.high
     # The published loop over the images takes longer: against it a table has less to catch up with.
     assert 1 < published.value < compiled.value
@@ -113,9 +102,7 @@ def test_missing_sizes_are_lettered(full: Path) -> None:
 
 def test_tables_show_published_beside_measured(full: Path, numbers: Frame) -> None:
     ladder = {row[0]: row for row in lines(full, "ladder")}
-    rung = numbers.text(
-        f"{COST}.flickr-500-light-ladder.n500.octopus.kernel.device.speedup_over_linear-search"
-    )
+    rung = numbers.text(f"{COST}.flickr-500-light-ladder.n500.octopus.kernel.device.speedup_over_linear-search")
     assert ladder["Linear search by every thread"][3] == rung
     assert ladder["One thread per image"][1] == "252\u00d7"
     rows = {row[0]: row for row in lines(full, "tuner")}

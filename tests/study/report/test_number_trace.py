@@ -32,26 +32,17 @@ def lines(identifier: str, frame: Frame) -> str:
                 "method=octopus and published",
                 "stage_timing.csv:",
                 "report/measured.py:",
-                "peers/fused.py:",
-                "peers/published.py:",
+                "baselines/fused.py:",
+                "baselines/published.py:",
                 "data/results/pretended-gpu/stage_timing.csv",
                 "supplement/stage_timing.typ:",
             ),
         ),
-        (
-            "published.stage_timing.n100.published.build_metadata",
-            ("typed", "stage_timing.csv:2", "value 0.098"),
-        ),
+        ("published.stage_timing.n100.published.build_metadata", ("typed", "stage_timing.csv:2", "value 0.098")),
         ("shown.stage_timing", ("provenance", "in text")),
         (
             "one-launch-faster",
-            (
-                "claims.yaml:",
-                "Pretended GPU: reproduced",
-                "; rule > 1\u00d7",
-                "speedup_over_n-launches",
-                "claims.typ:",
-            ),
+            ("claims.yaml:", "Pretended GPU: reproduced", "; rule > 1\u00d7", "speedup_over_n-launches", "claims.typ:"),
         ),
     ],
 )
@@ -64,11 +55,7 @@ def test_a_trace_names_every_station(identifier: str, parts: tuple[str, ...], nu
     ("provenance", "parts", "absent"),
     [
         ({"command": "octopus measure x --out y"}, ("octopus measure x --out y", "commit 0123456789"), "; "),
-        (
-            {"git": {"commit": "abc", "dirty": True, "reason": "a copy"}},
-            ("commit abc; with changes; a copy",),
-            "0123",
-        ),
+        ({"git": {"commit": "abc", "dirty": True, "reason": "a copy"}}, ("commit abc; with changes; a copy",), "0123"),
         (None, ("commit 0123456789",), "measured by"),
     ],
 )
@@ -109,9 +96,7 @@ def test_an_unknown_id_suggests_near_ones(numbers: Frame) -> None:
         ('#said("one-claim")', "m.a.b", False),
     ],
 )
-def test_ids_that_are_put_together_are_found(
-    source: str, identifier: str, used: bool, tmp_path: Path
-) -> None:
+def test_ids_that_are_put_together_are_found(source: str, identifier: str, used: bool, tmp_path: Path) -> None:
     (tmp_path / "section.typ").write_text(source, encoding="utf-8")
     frame = Frame([])
     frame.aliases = {"gpu": "m"}

@@ -34,9 +34,7 @@ def test_a_median_is_that_of_its_rows_and_names_them(runs: Path, numbers: Frame)
 
 
 def test_a_speedup_is_paired_per_block(runs: Path, numbers: Frame) -> None:
-    ratios = gpu_values(runs, "end_to_end", "host", "published") / gpu_values(
-        runs, "end_to_end", "host", "octopus"
-    )
+    ratios = gpu_values(runs, "end_to_end", "host", "published") / gpu_values(runs, "end_to_end", "host", "octopus")
     number = numbers[f"{GPU}.octopus.end_to_end.host.speedup_over_published"]
     assert number.value == pytest.approx(np.median(ratios), rel=1e-12)
     # The noise that a block shares cancels: the interval is narrower than that of either time.

@@ -43,9 +43,7 @@ def page(full: Path, once: Once) -> Path:
         draw_watched(DRAWN, full / "numbers.csv", folder / DRAWN)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(uses, "figures", lambda: {DRAWN: figures()[DRAWN]})
-            build_page(
-                full / "numbers.csv", full / "claims.csv", CLAIMS, PAPER, folder, folder / "report.html"
-            )
+            build_page(full / "numbers.csv", full / "claims.csv", CLAIMS, PAPER, folder, folder / "report.html")
 
     return once("page", fill) / "report.html"
 
@@ -135,9 +133,7 @@ def test_a_claim_stands_in_one_row_with_what_each_machine_measured(full: Path) -
 
 
 @pytest.mark.parametrize("report", ["alone", "old"])
-def test_missing_runs_and_references_leave_rows_that_say_so(
-    report: str, request: pytest.FixtureRequest
-) -> None:
+def test_missing_runs_and_references_leave_rows_that_say_so(report: str, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(report)
     frame, claims = Frame.read(folder / "numbers.csv"), load_claims(CLAIMS)
     rows = content.claim_rows(claims, read_claims(folder / "claims.csv"), frame)

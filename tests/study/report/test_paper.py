@@ -45,11 +45,7 @@ def test_every_number_of_the_paper_is_in_numbers_csv(numbers: Frame) -> None:
 
 
 def test_the_paper_uses_numbers_of_every_kind_of_run() -> None:
-    used = {
-        key.partition(".")[0]
-        for path in PAPER.rglob("*.typ")
-        for key in referenced_ids(path.read_text("utf-8"))
-    }
+    used = {key.partition(".")[0] for path in PAPER.rglob("*.typ") for key in referenced_ids(path.read_text("utf-8"))}
     assert {"gpu", "cpu", "here", "published", "shown"} <= used
 
 

@@ -32,9 +32,7 @@ def test_words_and_lists_are_no_exact_numbers(published: Frame) -> None:
     streams = published["published.two_models.two-streams.time"]
     assert (streams.text, streams.low, streams.value == streams.value) == ("≈ 430 ms or worse", 430.0, False)
     assert published.text("published.image_shape.patches.batch") == "1, 2, 4, 8, 16"
-    assert (
-        published.text("published.stated_limits.per-pixel-independent-on-balanced-batches.gain") == "no gain"
-    )
+    assert published.text("published.stated_limits.per-pixel-independent-on-balanced-batches.gain") == "no gain"
 
 
 def test_all_four_documents_are_there(published: Frame) -> None:

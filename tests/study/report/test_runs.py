@@ -59,11 +59,7 @@ def of_another_study(lines: list[str]) -> list[str]:
     return [line.replace("stage_timing,", "arena,", 1) for line in lines]
 
 
-EDITS: dict[str, Edit] = {
-    "a value": times_ten,
-    "a row removed": lambda lines: lines[:-1],
-    "no line": lambda lines: [],
-}
+EDITS: dict[str, Edit] = {"a value": times_ten, "a row removed": lambda lines: lines[:-1], "no line": lambda lines: []}
 SIGNED: dict[str, tuple[Edit, str]] = {
     "a row twice": (lambda lines: [*lines, lines[-1]], "several rows with the same key"),
     "header only": (lambda lines: lines[:1], "is less than the minimum of 1"),
@@ -120,9 +116,7 @@ def test_bad_provenance_is_refused(spoil: Callable[[Path], object], reason: str,
 def test_all_that_is_refused_is_named(folder: Path) -> None:
     for study in BASIS:
         (folder / f"{study}.json").unlink()
-    with pytest.raises(
-        MeasureError, match=r"2 of 2 results can't be reported. .*distribution.json.*stage_timing"
-    ):
+    with pytest.raises(MeasureError, match=r"2 of 2 results can't be reported. .*distribution.json.*stage_timing"):
         load_runs(None, folder.parent)
 
 
@@ -234,9 +228,7 @@ def of_three_processes(run: Run) -> Run:
     process = rows["block"] % 3
     blocks = rows["block"] + PROCESS_BLOCKS * process
     values = rows["value"] * (1 + process / 10)
-    dealt = rows.assign(
-        block=blocks.where(repeated, rows["block"]), value=values.where(repeated, rows["value"])
-    )
+    dealt = rows.assign(block=blocks.where(repeated, rows["block"]), value=values.where(repeated, rows["value"]))
     return replace(run, rows=dealt)
 
 
@@ -269,16 +261,11 @@ def test_what_another_seed_would_move_says_that_it_is_resampled(
     study: str, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By that a verdict keeps its distance from the limit; other intervals need no seed."""
-    seeded, run = (
-        np.random.default_rng,
-        read_run(runs / "reference" / "pretended-gpu" / f"{study}.csv", "reference"),
-    )
+    seeded, run = (np.random.default_rng, read_run(runs / "reference" / "pretended-gpu" / f"{study}.csv", "reference"))
     ends = []
     for further in (0, 1):
         monkeypatch.setattr(np.random, "default_rng", lambda seed, further=further: seeded(seed + further))
-        ends.append(
-            {one.id: (str((one.low, one.high)), one.resampled) for one in derive(run, report_of(study))}
-        )
+        ends.append({one.id: (str((one.low, one.high)), one.resampled) for one in derive(run, report_of(study))})
     moved = {name: drawn for name, (found, drawn) in ends[0].items() if found != ends[1][name][0]}
     assert moved and all(moved.values())
 

@@ -17,9 +17,7 @@ from octopus_study.report.runs import Run, load_runs
 from octopus_study.report.selector import Table, either, selects_rows, where
 from octopus_study.report.studies import report_of
 
-ROWS = Table(
-    {"workload": ["a", "a", "b-x", "b-y"], "n": [1, 2, 1, 2], "method": ["m", "m-again", "m", "other"]}
-)
+ROWS = Table({"workload": ["a", "a", "b-x", "b-y"], "n": [1, 2, 1, 2], "method": ["m", "m-again", "m", "other"]})
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,7 @@ DATA = ("medians", "machine_facts", "shown_runs", "aliases", "published_numbers"
 # What every comparison and bound of any study gives; some are shown.
 OF_ALL = {"noise_floor", "speedup", "verdict", "times", "share"}
 # What other numbers are derived from, and the reason that claims find in the place of an energy.
-FOR_OTHERS = {
-    ("drone", "late_share", ""),
-    ("satellite", "scene_bytes", ""),
-    ("power", "over_n-launches", ""),
-}
+FOR_OTHERS = {("drone", "late_share", ""), ("satellite", "scene_bytes", ""), ("power", "over_n-launches", "")}
 
 
 def test_every_kind_of_derived_number_is_read(full: Path, references: Path) -> None:

@@ -53,12 +53,7 @@ def test_too_few_blocks_give_no_verdict() -> None:
 
 def test_a_wide_interval_is_shown() -> None:
     narrow = TIME.but(method="narrow")
-    frame = Frame(
-        [
-            number(TIME, "ms", 10.0, 8.0, 11.0),
-            number(narrow, "ms", 10.0, 9.9, 10.1),
-        ]
-    )
+    frame = Frame([number(TIME, "ms", 10.0, 8.0, 11.0), number(narrow, "ms", 10.0, 9.9, 10.1)])
     assert cells.time_text(frame, TIME) == "10.0 [8.00\u201311.0] ms"
     assert cells.time_text(frame, narrow) == "10.0 ms"
 
@@ -75,9 +70,7 @@ def test_a_loose_speed_up_has_its_interval(ends: tuple[float, ...], shown: str) 
 
 def test_a_speed_up_over_another_answer_is_marked_with_the_reason() -> None:
     other = make_number(TIME.but(method="b"), SOURCE, "ms", 2.0, answer=different("why"))
-    view = View(
-        Frame([number(TIME, "ms", 1.0), other, number(TIME.speedup("b"), "ratio", 2.0)]), "m", "stage_timing"
-    )
+    view = View(Frame([number(TIME, "ms", 1.0), other, number(TIME.speedup("b"), "ratio", 2.0)]), "m", "stage_timing")
     assert cells.versus("b")(view, TIME) == "2.00\u00d7 \u2020 (a)" and view.reasons.note == " (a) why."
 
 

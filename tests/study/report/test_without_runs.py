@@ -46,9 +46,7 @@ def test_runs_in_which_nothing_works_show_nothing(tmp_path: Path, monkeypatch: p
     without_values(folder, studies)
     report = build_report(tmp_path / "report", None, tmp_path / "reference")
     stamps, finish = [], style.finish
-    monkeypatch.setattr(
-        style, "finish", lambda *given: finish(*given[:2], stamps.append(given[2]), *given[3:])
-    )
+    monkeypatch.setattr(style, "finish", lambda *given: finish(*given[:2], stamps.append(given[2]), *given[3:]))
     for name in FIGURES:
         draw(name, report / "numbers.csv", tmp_path / name)
     known = Frame.read(report / "numbers.csv")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from quick import RECEIPTS, quick_config
+from quick import MANIFESTS, quick_config
 
 from octopus_study.data.fetch import fetch
 from octopus_study.measure import read_rows, validate_rows
@@ -17,12 +17,12 @@ def sample(dataset, raw):
 
 
 @pytest.fixture(scope="package")
-def receipt(tmp_path_factory):
+def manifest(tmp_path_factory):
     return sample("visdrone-val", tmp_path_factory.mktemp("raw"))
 
 
 @pytest.fixture(scope="package")
-def scene_receipt(tmp_path_factory):
+def scene_manifest(tmp_path_factory):
     """Of the generated band, for the study of satellite tiles."""
     return sample("sentinel2-b04", tmp_path_factory.mktemp("scene"))
 
@@ -34,8 +34,8 @@ def runs(once, request):
     class Runs(dict):
         def __missing__(self, study):
             def fill(folder):
-                receipt = request.getfixturevalue(RECEIPTS.get(study, "receipt"))
-                run_study(study, config=quick_config({}), receipt=receipt, out=folder / f"{study}.csv")
+                manifest = request.getfixturevalue(MANIFESTS.get(study, "manifest"))
+                run_study(study, config=quick_config({}), manifest=manifest, out=folder / f"{study}.csv")
 
             self[study] = once(f"run-{study}", fill) / f"{study}.csv"
             return self[study]
@@ -44,12 +44,12 @@ def runs(once, request):
 
 
 @pytest.fixture(scope="package")
-def quick_rows(receipt, tmp_path_factory):
+def quick_rows(manifest, tmp_path_factory):
     """Run a study with settings beside those of `quick.yaml`, and read its valid rows."""
 
-    def run(study, receipt=receipt, **settings):
+    def run(study, manifest=manifest, **settings):
         out = tmp_path_factory.mktemp(study) / f"{study}.csv"
-        run_study(study, config=quick_config(settings), receipt=receipt, out=out)
+        run_study(study, config=quick_config(settings), manifest=manifest, out=out)
         validate_rows(out)
         return read_rows(out)
 
@@ -57,10 +57,10 @@ def quick_rows(receipt, tmp_path_factory):
 
 
 @pytest.fixture(scope="package")
-def quick_context(receipt):
+def quick_context(manifest):
     """The context of such a run."""
 
-    def make(study, receipt=receipt, **settings):
-        return make_context(study, quick_config(settings), receipt)
+    def make(study, manifest=manifest, **settings):
+        return make_context(study, quick_config(settings), manifest)
 
     return make

@@ -10,7 +10,7 @@ from octopus_study.config import load_config
 from octopus_study.status import Answer
 
 QUICK = Path(__file__).parents[3] / "config" / "quick.yaml"
-RECEIPTS = {"satellite": "scene_receipt"}  # fixtures of other data than the drone's
+MANIFESTS = {"satellite": "scene_manifest"}  # fixtures of other data than the drone's
 SMALL = {
     "crop.size": [20, 24], "stage_timing.counts": [4, 9], "distribution.count": 7, "satellite.synthetic_side": 600,
     "drone.frame_rate": 30, "drone.detections": [2, 5], "drone.paced": True, "total_cost.ladder": True,

@@ -15,13 +15,13 @@ from octopus.crop.options import CropOptions
 from octopus.crop.spec import make_spec
 from octopus.errors import InputError
 from octopus_study import names
+from octopus_study.baselines.availability import need
+from octopus_study.baselines.fused import ImageEdge, Octopus
+from octopus_study.baselines.job import make_job
+from octopus_study.baselines.method import NOT_BY_EVENTS, CropMethod
+from octopus_study.baselines.opencv import ONE_THREAD, OpenCvDirect, OpenCvThreads
+from octopus_study.baselines.registry import make
 from octopus_study.measure import Case, read_rows, unavailable
-from octopus_study.peers.availability import need
-from octopus_study.peers.fused import ImageEdge, Octopus
-from octopus_study.peers.job import make_job
-from octopus_study.peers.method import NOT_BY_EVENTS, CropMethod
-from octopus_study.peers.opencv import ONE_THREAD, OpenCvDirect, OpenCvThreads
-from octopus_study.peers.registry import make
 from octopus_study.studies import run_study
 from octopus_study.studies.arena import byte_crops, ladder, memory, submit, versions
 from octopus_study.studies.arena import layers as arena_layers
@@ -34,7 +34,7 @@ from octopus_study.studies.crops import crop_job, reference_of
 
 
 class Right(CropMethod):
-    """A peer that copies what Octopus computes into memory of its own."""
+    """A baseline that copies what Octopus computes into memory of its own."""
 
     name, offset = "right", 0.0
 
@@ -122,24 +122,22 @@ class Absent(Right):
         need("octopus_warp_drive", "absent")
 
 
-FAKES = {kind.name: kind for kind in (Right, Wrong, Broken, Lazy, Careless, Across, Vandal)} | {
-    "absent": Absent
-}
+FAKES = {kind.name: kind for kind in (Right, Wrong, Broken, Lazy, Careless, Across, Vandal)} | {"absent": Absent}
 OWN = ("octopus", "octopus-one-call", "octopus-fp16", "published", "n-launches", "n-launches-fused", "opencv")
 
 
 @pytest.fixture
 def fakes(monkeypatch):
     """Octopus' own and OpenCV, and instead of the other libraries these."""
-    monkeypatch.setitem(sys.modules, "octopus_study.peers.fakes", sys.modules[__name__])
+    monkeypatch.setitem(sys.modules, "octopus_study.baselines.fakes", sys.modules[__name__])
     own = [row for row in names.CROP_METHODS if row.name in OWN or not row.target]
-    peers = [names.MethodRow(name, name, target=f"fakes:{kind.__name__}") for name, kind in FAKES.items()]
-    monkeypatch.setattr(names, "CROP_METHODS", (*own, *peers))
+    baselines = [names.MethodRow(name, name, target=f"fakes:{kind.__name__}") for name, kind in FAKES.items()]
+    monkeypatch.setattr(names, "CROP_METHODS", (*own, *baselines))
 
 
 @pytest.fixture(scope="module")
-def context(receipt):
-    return make_context("arena", quick_config({}), receipt)
+def context(manifest):
+    return make_context("arena", quick_config({}), manifest)
 
 
 @pytest.fixture
@@ -163,9 +161,7 @@ def whole():
     """Those of the layers `host` and `pipeline`."""
 
     def comparison(layer):
-        return Comparison(
-            Case("arena", "synthetic-visdrone", "visdrone", 5), "end_to_end", layer, arena_layers.names()
-        )
+        return Comparison(Case("arena", "synthetic-visdrone", "visdrone", 5), "end_to_end", layer, arena_layers.names())
 
     return comparison
 
@@ -193,20 +189,13 @@ def brighter(self):
 
 @pytest.mark.parametrize(
     ("method", "does"),
-    [
-        ("opencv-direct", nearest),
-        ("opencv-direct", beside),
-        ("opencv-direct", nothing),
-        ("octopus", brighter),
-    ],
+    [("opencv-direct", nearest), ("opencv-direct", beside), ("opencv-direct", nothing), ("octopus", brighter)],
 )
 def test_wrong_bytes_are_seen(context, monkeypatch, method, does):
     own = type("Own", (Octopus,), {"run": does} if method == "octopus" else {})
     baseline = type("Baseline", (OpenCvDirect,), {"crop": does} if method != "octopus" else {})
     monkeypatch.setattr(byte_crops, "Octopus", own)
-    monkeypatch.setattr(
-        byte_crops, "KINDS", {"uint8": byte_crops.KINDS["uint8-nhwc"]._replace(baselines=(baseline,))}
-    )
+    monkeypatch.setattr(byte_crops, "KINDS", {"uint8": byte_crops.KINDS["uint8-nhwc"]._replace(baselines=(baseline,))})
     (part,) = byte_crops.parts(context, "visdrone", boxes_of(context, "visdrone", 5))
     found = answers(part.rows(context))
     wrong = {name for name, answer in found.items() if answer.error}
@@ -234,7 +223,7 @@ def test_uniform_boxes_are_those_of_the_seed_and_the_first_stay_the_same():
         uniform_boxes(1, 200, 1080, 256, 42)
 
 
-def test_peers_are_judged_by_the_reference(batch, whole):
+def test_baselines_are_judged_by_the_reference(batch, whole):
     found = answers(batch.rows(whole("host")))
     assert found["right"] == "same"
     assert found["wrong"] == "different: adds one" and found["wrong"].error == pytest.approx(1, rel=0.1)
@@ -346,9 +335,7 @@ def test_a_pool_of_threads_gives_the_answer_of_one(context, kind, count):
 
 
 def test_a_thread_that_fails_is_heard(context):
-    job = make_job(
-        context.workload.frame, np.array([[5, 5, 5, 9]], np.int32), (9, 8), (1.0,) * 3, (2.0,) * 3, "cpu"
-    )
+    job = make_job(context.workload.frame, np.array([[5, 5, 5, 9]], np.int32), (9, 8), (1.0,) * 3, (2.0,) * 3, "cpu")
     with pytest.raises(Exception, match="resize"):
         OpenCvThreads(job).run()
 
@@ -386,9 +373,9 @@ def test_memory_is_measured_in_a_process_of_its_own(context, fakes):
 
 
 @pytest.mark.gpu
-def test_all_layers_of_a_gpu_are_there_and_octopus_is_right_in_each(receipt, tmp_path):
+def test_all_layers_of_a_gpu_are_there_and_octopus_is_right_in_each(manifest, tmp_path):
     config = quick_config({"device": "cuda", "arena.pipeline_max_count": 3})
-    rows = read_rows(run_study("arena", config=config, receipt=receipt, out=tmp_path / "arena.csv"))
+    rows = read_rows(run_study("arena", config=config, manifest=manifest, out=tmp_path / "arena.csv"))
     batches = rows[(rows.unit == "ms") & rows.workload.isin(["uniform", "visdrone"])]
     calls = batches.quantity.isin([submit.QUANTITY, submit.ALONE])  # nobody's answer is asked for again
     assert set(batches[calls].status[batches[calls].method == "octopus"]) == {"n/a"}

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import octopus
+from octopus_study.baselines.native_methods import from_nv12, to_nv12
 from octopus_study.config import load_config
-from octopus_study.peers.native_methods import from_nv12, to_nv12
 from octopus_study.report.claims.rules import load_claims
 from octopus_study.studies.arena import counts, variants, video
 from octopus_study.studies.crops import reference_of
@@ -45,9 +45,7 @@ def answers(rows):
 
 
 def part_of(context, name, count):
-    found = (
-        part for part in variants.parts(context) if part.case[2:4] == (f"{variants.PREFIX}-{name}", count)
-    )
+    found = (part for part in variants.parts(context) if part.case[2:4] == (f"{variants.PREFIX}-{name}", count))
     return next(found)
 
 
@@ -80,11 +78,7 @@ def test_a_variant_is_right_and_beside_its_bounds(context, name):
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [
-        ("uint8", {"edge": "image"}),
-        ("frames-antialias", {"antialias": False}),
-        ("to-32", {"antialias": True}),
-    ],
+    [("uint8", {"edge": "image"}), ("frames-antialias", {"antialias": False}), ("to-32", {"antialias": True})],
 )
 def test_an_answer_to_other_options_is_seen(context, monkeypatch, name, options):
     right = variants.OfVariant.right
@@ -114,9 +108,7 @@ def test_bytes_read_of_a_frame(context, name, rows):
 @pytest.mark.parametrize("levels", ["full", "limited"])
 def test_nv12_there_and_back_is_the_library_s_and_opencv_s(levels):
     grey = np.repeat(np.arange(256, dtype=np.uint8).reshape(16, 16, 1), 3, axis=2)
-    groups = (
-        np.random.default_rng(2).integers(0, 256, (8, 8, 3), np.uint8).repeat(2, axis=0).repeat(2, axis=1)
-    )
+    groups = np.random.default_rng(2).integers(0, 256, (8, 8, 3), np.uint8).repeat(2, axis=0).repeat(2, axis=1)
     for frame in (grey, groups):  # both chroma values are rounded, at half the scale of blue
         nv12 = to_nv12(frame, levels)
         exact = from_nv12(nv12, levels)
@@ -142,9 +134,7 @@ def test_video_in_another_range_is_seen(context, monkeypatch):
     monkeypatch.setattr(video, "LEVELS", {"cpu": "full"})  # which OpenCV does not read
     found = answers(part.rows(context))
     assert found["octopus"] == found["octopus-rgb"] == "same"
-    assert found["opencv-table"].startswith("different") and found["octopus-converted"].startswith(
-        "different"
-    )
+    assert found["opencv-table"].startswith("different") and found["octopus-converted"].startswith("different")
 
 
 @pytest.mark.gpu

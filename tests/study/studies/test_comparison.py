@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from octopus.errors import InputError
+from octopus_study.baselines.availability import Unavailable
+from octopus_study.baselines.fused import Octopus
+from octopus_study.baselines.job import make_job
 from octopus_study.measure import Budget, Case, HostClock, Method, validate_rows
 from octopus_study.measure.dependence import PROCESS_BLOCKS
-from octopus_study.peers.availability import Unavailable
-from octopus_study.peers.fused import Octopus
-from octopus_study.peers.job import make_job
 from octopus_study.studies import context as studies_context
 from octopus_study.studies import processes
 from octopus_study.studies.comparison import Comparison, Part, compare, measure_plan
@@ -88,16 +88,12 @@ class Context:
 
 
 CASE = Case("arena", "synthetic", "uniform", 3)
-PAIR = Comparison(CASE, "end_to_end", "host", ("octopus", "peer"))
+PAIR = Comparison(CASE, "end_to_end", "host", ("octopus", "baseline"))
 
 
 def gaps(rows):
     """Methods without a value, and why."""
-    return {
-        (row.quantity, row.method): row.answer
-        for row in rows
-        if row.method in PAIR.methods and row.value is None
-    }
+    return {(row.quantity, row.method): row.answer for row in rows if row.method in PAIR.methods and row.value is None}
 
 
 def quick(name):
@@ -105,15 +101,15 @@ def quick(name):
 
 
 def test_the_base_is_entered_twice_and_gives_its_answer_to_both():
-    rows = compare(Context(), PAIR, [quick("octopus"), quick("peer")], {"octopus": "same", "peer": "n/a"})
+    rows = compare(Context(), PAIR, [quick("octopus"), quick("baseline")], {"octopus": "same", "baseline": "n/a"})
     answers = {row.method: row.answer for row in rows if row.quantity == "end_to_end"}
-    assert answers == {"octopus": "same", "octopus-again": "same", "peer": "n/a"}
+    assert answers == {"octopus": "same", "octopus-again": "same", "baseline": "n/a"}
     assert {row.layer for row in rows} == {"host"}
 
 
 def test_processes_share_the_blocks_and_the_further_ones_measure_what_the_first_one_could():
     whole = Budget(min_blocks=6, max_blocks=6, min_seconds=0.0)
-    methods = [quick("octopus"), Method("peer", lambda: 1 / 0)]
+    methods = [quick("octopus"), Method("baseline", lambda: 1 / 0)]
     first = Context(processes=3)
     rows = compare(first, PAIR, methods, budget=whole)
     assert first.shared == {PAIR.key: ["octopus"]}
@@ -122,7 +118,7 @@ def test_processes_share_the_blocks_and_the_further_ones_measure_what_the_first_
         rows += compare(further, PAIR, methods, budget=whole)
     blocks = sorted(row.block for row in rows if row.method == "octopus")
     assert blocks == [process * PROCESS_BLOCKS + block for process in range(3) for block in range(2)]
-    assert [row.answer for row in rows if row.method == "peer"] == [
+    assert [row.answer for row in rows if row.method == "baseline"] == [
         "unavailable: ZeroDivisionError: division by zero"
     ]
     validate_rows(rows)
@@ -134,7 +130,7 @@ def broken_plan(context):
     def measure(context, part):
         if context.process and part.case.n == 3:
             raise ValueError("no memory\nhere")
-        yield from compare(context, part.comparisons[0], [quick("octopus"), quick("peer")])
+        yield from compare(context, part.comparisons[0], [quick("octopus"), quick("baseline")])
 
     return [Part(measure, (dataclasses.replace(PAIR, case=CASE._replace(n=n)),)) for n in (3, 4)]
 
@@ -144,7 +140,7 @@ def test_what_fails_in_a_further_process_is_said(monkeypatch):
     rows = [row for part in broken_plan(first) for row in part.rows(first)]
     monkeypatch.setattr(processes, "make_context", lambda *given: None)
     monkeypatch.setattr(processes, "replace", lambda context, **changed: Context(3, **changed))
-    task = {"study": "arena", "config": None, "receipt": None, "plan": broken_plan, "process": 1}
+    task = {"study": "arena", "config": None, "manifest": None, "plan": broken_plan, "process": 1}
     rows, failed = processes.measure({**task, "shared": first.shared})
     assert failed == ["uniform, 3: ValueError: no memory here"]
     shared = {key: [*names, "gone"] for key, names in first.shared.items()}
@@ -155,10 +151,10 @@ def test_what_fails_in_a_further_process_is_said(monkeypatch):
 @pytest.mark.parametrize("layer", ["device", "memory", "paced"])
 def test_what_is_not_on_the_host_is_measured_by_one_process(layer):
     first, other = Context(processes=3), dataclasses.replace(PAIR, layer=layer)
-    rows = compare(first, other, [quick("octopus"), quick("peer")])
+    rows = compare(first, other, [quick("octopus"), quick("baseline")])
     assert len([row for row in rows if row.method == "octopus"]) == 2 and not first.shared
     further = Context(3, 1, {PAIR.key: ["octopus"]})
-    assert compare(further, other, [quick("octopus"), quick("peer")]) == []
+    assert compare(further, other, [quick("octopus"), quick("baseline")]) == []
     assert Part(lambda *_: pytest.fail("it is not asked for"), (other,)).rows(further) == []
 
 
@@ -170,21 +166,21 @@ def test_a_budget_shared_by_processes_is_not_exceeded_by_them():
 
 
 def test_a_missing_method_has_its_reason_and_reasons_of_others_do_not_matter():
-    missing = {"peer": "not installed", "someone": "else"}
+    missing = {"baseline": "not installed", "someone": "else"}
     assert gaps(compare(Context(), PAIR, [quick("octopus")], missing=missing)) == {
-        ("end_to_end", "peer"): "unavailable: not installed"
+        ("end_to_end", "baseline"): "unavailable: not installed"
     }
     assert len(compare(Context(), PAIR, [], missing=dict.fromkeys(PAIR.methods, "no room"))) == 2
 
 
-@pytest.mark.parametrize("names", [("octopus",), ("octopus", "peer", "stranger")])
+@pytest.mark.parametrize("names", [("octopus",), ("octopus", "baseline", "stranger")])
 def test_who_is_neither_measured_nor_explained_is_an_error(names):
     with pytest.raises(InputError, match="neither a method nor a reason fits"):
         compare(Context(), PAIR, [quick(name) for name in names])
 
 
 def test_what_a_part_could_not_measure_has_the_reason_and_the_rest_is_kept():
-    whole = Comparison(CASE, "total", "host", ("octopus", "peer"), "s")
+    whole = Comparison(CASE, "total", "host", ("octopus", "baseline"), "s")
 
     def measure(context, part):
         yield CASE.row("boxes", "deterministic", "boxes", "count", 3)
@@ -195,6 +191,6 @@ def test_what_a_part_could_not_measure_has_the_reason_and_the_rest_is_kept():
     assert [row.quantity for row in rows[:2]] == ["boxes", "end_to_end"]
     reason = "unavailable: no room"
     assert gaps(rows) == {
-        ("end_to_end", "peer"): reason, ("total", "octopus"): reason, ("total", "peer"): reason,
+        ("end_to_end", "baseline"): reason, ("total", "octopus"): reason, ("total", "baseline"): reason,
     }  # fmt: skip
     assert {row.unit for row in rows if row.quantity == "total"} == {"s"}

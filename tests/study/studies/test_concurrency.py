@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from octopus_study.baselines.availability import Unavailable
 from octopus_study.measure import Budget, Case, Method, run_paired, validate_rows
-from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.concurrency.arms import ARMS
 from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY
 from octopus_study.studies.concurrency.processes import PROCESSES, PROCESSES_MPS, Order, Pool

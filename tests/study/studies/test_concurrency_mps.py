@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from octopus_study.peers.availability import Unavailable
+from octopus_study.baselines.availability import Unavailable
 from octopus_study.studies.concurrency import mps
 from octopus_study.studies.concurrency.mps import CONTROL, Mps
 
@@ -82,8 +82,7 @@ def test_clients_that_are_attached_are_proved(pretended):
 
 
 @pytest.mark.parametrize(
-    ("listed", "said"),
-    [("", "clients are none"), ("101\n", "are 101,"), ("101\n102\n7\n", "are 7, 101, 102,")],
+    ("listed", "said"), [("", "clients are none"), ("101\n", "are 101,"), ("101\n102\n7\n", "are 7, 101, 102,")]
 )
 def test_others_or_fewer_clients_are_no_proof(pretended, listed, said):
     clients, _ = pretended()
@@ -96,10 +95,7 @@ def test_others_or_fewer_clients_are_no_proof(pretended, listed, said):
 
 def test_a_daemon_that_fails_says_why(pretended):
     pretended(start='echo "an instance of this daemon is already running"; exit 1')
-    with (
-        pytest.raises(Unavailable, match="exit status 1, an instance of this daemon is already running"),
-        Mps(),
-    ):
+    with pytest.raises(Unavailable, match="exit status 1, an instance of this daemon is already running"), Mps():
         pass
 
 

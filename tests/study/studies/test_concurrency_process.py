@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tiny_torch
 
-from octopus_study.peers.availability import Unavailable
+from octopus_study.baselines.availability import Unavailable
 from octopus_study.studies.concurrency import processes
 from octopus_study.studies.concurrency.models import SATELLITE_MATCHING, VISUAL_ODOMETRY
 from octopus_study.studies.concurrency.processes import Child, Order, Process, Processes
@@ -16,8 +16,7 @@ ORDER = Order("sequential", np.zeros((4, 4, 3), np.uint8), 42)
 
 def test_two_processes_run_at_once_and_say_when_each_was_ready():
     workers = [
-        Process(ORDER, {"PIPELINE": name}, "concurrency_targets:Runs")
-        for name in (VISUAL_ODOMETRY, SATELLITE_MATCHING)
+        Process(ORDER, {"PIPELINE": name}, "concurrency_targets:Runs") for name in (VISUAL_ODOMETRY, SATELLITE_MATCHING)
     ]
     for worker in workers:
         worker.start()

@@ -49,8 +49,7 @@ def test_an_upload_is_hidden_while_a_kernel_runs():
 
 
 @pytest.mark.parametrize(
-    ("blocks", "filled"),
-    [((132, 132), 1.0), ((131, 132), 0.75), ((5, 5000), 0.75), ((1, 1), 0.0), ((0, 132), None)],
+    ("blocks", "filled"), [((132, 132), 1.0), ((131, 132), 0.75), ((5, 5000), 0.75), ((1, 1), 0.0), ((0, 132), None)]
 )
 def test_a_kernel_fills_the_gpu_with_a_block_for_every_multiprocessor(blocks, filled):
     first, second = blocks

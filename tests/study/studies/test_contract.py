@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from quick import QUICK, RECEIPTS, quick_config
+from quick import MANIFESTS, QUICK, quick_config
 
 from octopus.errors import InputError
 from octopus_study.config import load_config
@@ -38,9 +38,7 @@ DIFFERENT = {
 
 
 def context_of(study, request, **settings):
-    return make_context(
-        study, quick_config(settings), request.getfixturevalue(RECEIPTS.get(study, "receipt"))
-    )
+    return make_context(study, quick_config(settings), request.getfixturevalue(MANIFESTS.get(study, "manifest")))
 
 
 def comparisons(context):
@@ -127,9 +125,9 @@ def test_what_has_no_room_has_a_row_for_everything_that_is_missing(study, rows, 
 
 
 @pytest.mark.parametrize("study", ["stage_timing", "arena", "images"])
-def test_a_core_run_on_a_cpu_measures_what_claims_name(receipt, study):
+def test_a_core_run_on_a_cpu_measures_what_claims_name(manifest, study):
     """Facts, growth over batches and crops of 1000 boxes apart, which core.yaml says."""
-    context = make_context(study, load_config(CORE, {"device": "cpu"}), receipt)
+    context = make_context(study, load_config(CORE, {"device": "cpu"}), manifest)
     cases = {(each.case.workload, f"n{each.case.n}") for each in comparisons(context)}
     named = {
         tuple(name.format(run="", each=each).split(".")[2:4])

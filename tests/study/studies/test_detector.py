@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from fake_tensors import Tensor
 
+from octopus_study.baselines.availability import Unavailable
 from octopus_study.measure import validate_rows
-from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.comparison import measure_plan
 from octopus_study.studies.detector import study as detector
 from octopus_study.studies.detector.inputs import OctopusInput, OpenCvInput
@@ -126,9 +126,7 @@ def test_the_camera_pans_to_the_mirrored_edge_and_back():
 def result(*found):
     """Detections of (left, top, right, bottom, score, label)."""
     table = np.array(found, np.float64).reshape(-1, 6)
-    return Detections(
-        table[:, :4].astype(np.float32), table[:, 4].astype(np.float32), table[:, 5].astype(int)
-    )
+    return Detections(table[:, :4].astype(np.float32), table[:, 4].astype(np.float32), table[:, 5].astype(int))
 
 
 ONE, TWO = (0, 0, 100, 100, 0.9, 1), (200, 0, 300, 100, 0.8, 2)
@@ -139,9 +137,7 @@ def test_the_order_of_detections_and_rounding_do_not_matter():
     assert unmatched(result(moved, ONE), result(ONE, TWO)) == 0
 
 
-@pytest.mark.parametrize(
-    "other", [(202, 0, 300, 100, 0.8, 2), (200, 0, 300, 100, 0.79, 2), (200, 0, 300, 100, 0.8, 3)]
-)
+@pytest.mark.parametrize("other", [(202, 0, 300, 100, 0.8, 2), (200, 0, 300, 100, 0.79, 2), (200, 0, 300, 100, 0.8, 3)])
 def test_another_box_score_or_label_is_another_detection(other):
     assert unmatched(result(ONE, other), result(ONE, TWO)) == 2
 

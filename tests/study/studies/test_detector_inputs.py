@@ -8,13 +8,7 @@ import pytest
 from fake_tensors import Tensor
 
 from octopus_study.reference import crops as reference
-from octopus_study.studies.detector.inputs import (
-    INPUT_METHODS,
-    InputJob,
-    OctopusInput,
-    OpenCvBytesInput,
-    OpenCvInput,
-)
+from octopus_study.studies.detector.inputs import INPUT_METHODS, InputJob, OctopusInput, OpenCvBytesInput, OpenCvInput
 
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 FRAMES = {"wide": (54, 96, 3), "tall": (96, 40, 3), "square": (50, 50, 3)}

@@ -13,9 +13,7 @@ from octopus_study.studies.drone.video import FRAME_METHODS, Video
 SIZE, MEAN, STD = (20, 28), (123.7, 116.3, 103.5), (58.4, 57.1, 57.4)
 FRAME = np.random.default_rng(1).integers(0, 256, (120, 160, 3), np.uint8)
 RING = panned(FRAME, 3, step=5)
-POOL = np.array(
-    [[x, y, x + 9 + x % 13, y + 5 + y % 17] for x in range(0, 130, 7) for y in range(0, 90, 8)], np.int32
-)
+POOL = np.array([[x, y, x + 9 + x % 13, y + 5 + y % 17] for x in range(0, 130, 7) for y in range(0, 90, 8)], np.int32)
 CLIP = make_clips(POOL, (1,), frame_rate=8, detections=(1, 6))[0]
 OPTIONS = {"size": SIZE, "mean": MEAN, "std": STD}
 ON_CPU = [name for name in FRAME_METHODS if name != "octopus-graph"]

@@ -8,9 +8,9 @@ import fake_denoisers
 import numpy as np
 import pytest
 
+from octopus_study.baselines.availability import Unavailable
 from octopus_study.config import Config
 from octopus_study.measure import Budget, HostClock, validate_rows
-from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.image_shape import denoisers, forwards, patches
 from octopus_study.studies.image_shape import study as image_shape
 
@@ -131,10 +131,7 @@ def test_splits_are_counted_where_the_model_looks_and_the_function_is_put_back(t
 def test_the_settings_of_cudnn_hold_for_the_run_alone(torch):
     denoiser, cudnn, seen = denoisers.Denoiser("drunet", "cpu"), torch.backends.cudnn, []
     whole = denoiser.network.forward_unet
-    denoiser.network.forward_unet = lambda images: (
-        seen.append((cudnn.enabled, cudnn.benchmark)),
-        whole(images),
-    )[1]
+    denoiser.network.forward_unet = lambda images: (seen.append((cudnn.enabled, cudnn.benchmark)), whole(images))[1]
     for method in denoisers.CUDNN:
         denoiser.by(method)(denoiser.empty(64, 64))
     assert seen == [(True, True), (True, False), (False, False)]

@@ -6,8 +6,8 @@ import numpy as np
 import PIL
 import pytest
 
+from octopus_study.baselines.availability import Unavailable
 from octopus_study.measure import Method
-from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.images.job import (
     BATCH,
     BATCHES,
@@ -121,13 +121,9 @@ def test_every_method_gives_its_answer_or_says_what_is_missing(name, task):
         method = KINDS[name](made)
     except Unavailable as reason:
         assert name not in OWN
-        assert any(
-            word in str(reason) for word in ("is not installed", "patch rows", "can't be loaded", "version 5")
-        )
+        assert any(word in str(reason) for word in ("is not installed", "patch rows", "can't be loaded", "version 5"))
         return
-    for _ in range(
-        2
-    ):  # Octopus gets the images in the other order every time, the first behind `poison` aside
+    for _ in range(2):  # Octopus gets the images in the other order every time, the first behind `poison` aside
         method.run()
     method.poison()
     answer = made.check(method.timed(), method.right)

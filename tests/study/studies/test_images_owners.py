@@ -104,9 +104,7 @@ def tiles_of(method, memory):
 def test_every_way_makes_the_tiles_of_block_search(kind, task, made):
     expected = tiles_of(*made(owners.BlockSearch, task))
     found = tiles_of(*made(kind, task))
-    assert len(expected) > len(SIZES) and (
-        found >= expected if kind is owners.PaddedGrid else found == expected
-    )
+    assert len(expected) > len(SIZES) and (found >= expected if kind is owners.PaddedGrid else found == expected)
 
 
 def test_the_padded_grid_has_the_largest_images_tiles_for_each(made):
@@ -117,9 +115,7 @@ def test_the_padded_grid_has_the_largest_images_tiles_for_each(made):
 
 def test_each_image_has_a_launch_and_its_own_record(made):
     method, _ = made(owners.LaunchPerImage, ROWS)
-    assert [launch[1:3] for launch in method._kernel.launches] == [
-        (number * RECORD, 1) for number in range(len(SIZES))
-    ]
+    assert [launch[1:3] for launch in method._kernel.launches] == [(number * RECORD, 1) for number in range(len(SIZES))]
 
 
 def test_what_a_launch_is_told(made):

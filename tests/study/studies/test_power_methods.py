@@ -10,8 +10,8 @@ import pytest
 
 from octopus.backends import cpu
 from octopus.backends.cuda import memory
+from octopus_study.baselines.job import CropJob, make_job
 from octopus_study.config import load_config
-from octopus_study.peers.job import CropJob, make_job
 from octopus_study.studies.context import make_context
 from octopus_study.studies.crops import reference_of
 from octopus_study.studies.power import methods as power_methods
@@ -22,8 +22,8 @@ CONFIG = Path(__file__).parents[3] / "config" / "config.yaml"
 
 
 @pytest.fixture
-def context(receipt):
-    return make_context("power", load_config(CONFIG, {"device": "cpu"}), receipt)
+def context(manifest):
+    return make_context("power", load_config(CONFIG, {"device": "cpu"}), manifest)
 
 
 def with_memory(monkeypatch, context, device: str, host: int, on_device: int):

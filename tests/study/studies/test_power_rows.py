@@ -14,16 +14,7 @@ from octopus_study.power.source import Sample
 from octopus_study.power.trace import Trace
 from octopus_study.power.windows import Window
 from octopus_study.studies.power import watch as power_watch
-from octopus_study.studies.power.rows import (
-    BACK_TO_BACK,
-    PACED,
-    Level,
-    Place,
-    Span,
-    Taken,
-    method_rows,
-    trace_rows,
-)
+from octopus_study.studies.power.rows import BACK_TO_BACK, PACED, Level, Place, Span, Taken, method_rows, trace_rows
 from octopus_study.studies.power.watch import Watch
 
 BOARD = Channel("simulated", 0)
@@ -85,11 +76,7 @@ def test_a_load_that_draws_no_more_than_the_idle_device_has_no_energy(layer, wat
     level = Level("unknown", (power_of(100.0), power_of(99.999_999_99)))
     energy = WindowEnergy(window, None, power_of(watts).times(5000 * MS), 0.01)
     rows = method_rows(
-        Place(CASE, "octopus", layer, 0, "same", 0, BOARD.chip),
-        [(0, Taken(window, energy, ""))],
-        1,
-        level,
-        "",
+        Place(CASE, "octopus", layer, 0, "same", 0, BOARD.chip), [(0, Taken(window, energy, ""))], 1, level, ""
     )
     gross = next(row for row in rows if row.quantity.startswith("energy_per_frame"))
     assert (gross.value is not None) is known

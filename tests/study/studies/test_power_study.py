@@ -40,8 +40,8 @@ METHODS = {
 }
 
 
-def context_of(receipt):
-    return make_context("power", load_config(CONFIG, SETTINGS), receipt)
+def context_of(manifest):
+    return make_context("power", load_config(CONFIG, SETTINGS), manifest)
 
 
 def run_on(context, patch, machine: Machine, change=lambda name, count, frame: frame) -> pd.DataFrame:
@@ -62,8 +62,8 @@ def run_on(context, patch, machine: Machine, change=lambda name, count, frame: f
 
 
 @pytest.fixture
-def context(receipt):
-    return context_of(receipt)
+def context(manifest):
+    return context_of(manifest)
 
 
 @pytest.fixture
@@ -73,10 +73,10 @@ def measure(context, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def healthy(receipt):
+def healthy(manifest):
     """The rows of a machine on which nothing is wrong."""
     with pytest.MonkeyPatch.context() as patch:
-        return run_on(context_of(receipt), patch, Machine())
+        return run_on(context_of(manifest), patch, Machine())
 
 
 def test_time_power_and_energy_are_those_of_the_machine(healthy):
@@ -118,9 +118,7 @@ def test_paced_frames_take_the_same_net_energy_and_slow_methods_say_so(healthy):
 
 
 def test_every_round_has_its_own_order(healthy):
-    starts = healthy[
-        (healthy.quantity == "window_start") & (healthy.layer == "back_to_back") & (healthy.n == 20)
-    ]
+    starts = healthy[(healthy.quantity == "window_start") & (healthy.layer == "back_to_back") & (healthy.n == 20)]
     orders = {tuple(block.sort_values("value").method) for _, block in starts.groupby("block")}
     assert len(orders) > 1
 
@@ -130,14 +128,9 @@ def test_the_trace_covers_test_idle_and_windows(healthy):
     assert set(trace.method) == {*METHODS, "idle", "self-test", "between"}
     assert set(trace[trace.method == "self-test"].n) == {0}
     window = healthy[
-        (healthy.method == "octopus")
-        & (healthy.n == 20)
-        & (healthy.layer == "back_to_back")
-        & (healthy.block == 0)
+        (healthy.method == "octopus") & (healthy.n == 20) & (healthy.layer == "back_to_back") & (healthy.block == 0)
     ]
-    start, length = (
-        float(window[window.quantity == name].value.iloc[0]) for name in ("window_start", "window")
-    )
+    start, length = (float(window[window.quantity == name].value.iloc[0]) for name in ("window_start", "window"))
     inside = trace[(trace.block >= start * 1e3) & (trace.block <= (start + length) * 1e3)]
     assert len(inside) > 40
     assert inside.value.mean() == pytest.approx(300, rel=0.01)
@@ -149,10 +142,7 @@ def findings(context, tmp_path):
 
     def lint(rows: pd.DataFrame) -> list[str]:
         file = tmp_path / "power.csv"
-        found = [
-            Row(*row)._replace(value=None if np.isnan(row[9]) else row[9], error=None)
-            for row in rows.to_numpy()
-        ]
+        found = [Row(*row)._replace(value=None if np.isnan(row[9]) else row[9], error=None) for row in rows.to_numpy()]
         write_rows(file, found)
         config = {"values": context.config.model_dump(mode="json")}
         file.with_suffix(".json").write_text(json.dumps({"extra": context.notes, "config": config}))
@@ -324,13 +314,9 @@ def test_a_trouble_costs_what_it_must_and_no_more(measure, findings, name):
 
 
 @pytest.mark.parametrize(
-    ("phase", "rounds"),
-    [(0.1, 0), (0.5, 3), (0.95, 5)],
-    ids=["at once", "amid the rounds", "at a fixed rate"],
+    ("phase", "rounds"), [(0.1, 0), (0.5, 3), (0.95, 5)], ids=["at once", "amid the rounds", "at a fixed rate"]
 )
-def test_a_sampler_that_dies_ends_in_rows_and_nothing_before_it_is_lost(
-    healthy, measure, findings, phase, rounds
-):
+def test_a_sampler_that_dies_ends_in_rows_and_nothing_before_it_is_lost(healthy, measure, findings, phase, rounds):
     whole = healthy[(healthy.n == 20) & (healthy.quantity == "window_start")].value
     rows = measure(Machine(dies_at_s=whole.min() + phase * (whole.max() - whole.min())))
     assert len(values(rows, n=10, method="octopus", quantity="energy_per_frame_net").dropna()) == 5
@@ -396,9 +382,7 @@ def test_a_slowdown_costs_the_round_and_the_power_cap_does_not(measure, context,
     rows = measure(Machine())
     time = values(rows, n=10, method="octopus", layer="back_to_back", quantity="time_per_frame")
     assert list(time.index) == [1, 2, 3, 4, 5]
-    discarded = values(
-        rows, n=10, method="energy_per_frame", layer="back_to_back", quantity="discarded_blocks"
-    )
+    discarded = values(rows, n=10, method="energy_per_frame", layer="back_to_back", quantity="discarded_blocks")
     assert list(discarded) == [1]
 
 
@@ -415,14 +399,12 @@ def test_a_failed_test_leaves_reasons_and_no_numbers(context):
     assert {row.answer for row in rows} == {expected}
 
 
-def test_this_machine_says_what_it_looked_at(receipt, tmp_path, monkeypatch):
+def test_this_machine_says_what_it_looked_at(manifest, tmp_path, monkeypatch):
     monkeypatch.setattr("octopus_study.power.choose.candidates", lambda device: ())
     monkeypatch.setattr(
         "octopus_study.power.session.candidates", lambda device: (SourceSpec("ina3221", str(tmp_path)),)
     )
-    out = run_study(
-        "power", config=load_config(CONFIG, SETTINGS), receipt=receipt, out=tmp_path / "power.csv"
-    )
+    out = run_study("power", config=load_config(CONFIG, SETTINGS), manifest=manifest, out=tmp_path / "power.csv")
     rows = read_rows(out)
     assert rows.value.isna().all()
     assert rows.reason.str.startswith("no power sensor (looked at INA3221: no such chip").all()

@@ -8,10 +8,10 @@ import pytest
 from octopus.ragged import blockmap, tuner
 from octopus.ragged.blockmap import STRATEGIES
 from octopus.ragged.tuner import Evidence, Tuning
+from octopus_study.baselines import ragged_methods
+from octopus_study.baselines.ragged_job import SCALAR, RaggedJob
 from octopus_study.data.ragged import sequence_lengths
 from octopus_study.measure import Case, read_rows
-from octopus_study.peers import ragged_methods
-from octopus_study.peers.ragged_job import SCALAR, RaggedJob
 from octopus_study.studies.mapping import tuner as mapping_tuner
 from octopus_study.studies.mapping.study import METHODS
 from octopus_study.studies.sequences.methods import PUBLISHED_THRESHOLD
@@ -46,9 +46,7 @@ def test_an_answer_with_other_bits_or_none_is_told():
 def test_published_block_metadata_are_those_of_the_library_in_twenty_bytes_per_block():
     threshold = blockmap.PUBLISHED_THRESHOLD
     offsets = blockmap.offsets_of(np.array([[3], [0], [threshold], [threshold + 1], [1]]))
-    made, right = (
-        ragged_methods.build_of(name, offsets)() for name in ("block-metadata-published", "block-metadata")
-    )
+    made, right = (ragged_methods.build_of(name, offsets)() for name in ("block-metadata-published", "block-metadata"))
     for name, array in right.arrays.items():
         assert np.array_equal(made.arrays[name], array) and made.arrays[name].dtype == array.dtype
     assert made.ends.tolist() == [*made.starts[1:], offsets[-1]]
@@ -70,9 +68,7 @@ def test_each_search_has_block_metadata_of_its_width_beside_it():
         for strategy, threshold, scalar in METHODS.values()
         if threshold in (None, blockmap.PUBLISHED_THRESHOLD)
     }
-    both = {
-        (strategy, scalar) for strategy in ("thread_search", "block_metadata") for scalar in (False, True)
-    }
+    both = {(strategy, scalar) for strategy in ("thread_search", "block_metadata") for scalar in (False, True)}
     assert both <= widths and SCALAR == (1, 1, 256)
 
 

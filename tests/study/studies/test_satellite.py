@@ -26,8 +26,8 @@ def rows(runs):
 
 
 @pytest.fixture(scope="module")
-def context(quick_context, scene_receipt):
-    return quick_context("satellite", scene_receipt)
+def context(quick_context, scene_manifest):
+    return quick_context("satellite", scene_manifest)
 
 
 def values(rows, workload):
@@ -40,8 +40,8 @@ def series(rows, method, quantity):
     return rows[(rows.method == method) & (rows.quantity == quantity)].sort_values("block").value.to_numpy()
 
 
-def test_kept_tiles_are_those_of_numpy(rows, scene_receipt):
-    pixels = load_scene(scene_receipt).pixels
+def test_kept_tiles_are_those_of_numpy(rows, scene_manifest):
+    pixels = load_scene(scene_manifest).pixels
     tiles = satellite_tiles(pixels.shape[1], pixels.shape[0])
     means = np.array([pixels[y1:y2, x1:x2].mean() / 10_000 for x1, y1, x2, y2 in tiles.tolist()])
     window = rows[rows.workload == "window-uint16"]
@@ -94,9 +94,9 @@ def test_every_method_sees_a_changed_scene(name, shape):
         assert judge.flags.tolist() == right
 
 
-def test_a_receipt_of_other_data_is_refused(quick_rows, receipt, scene_receipt, tmp_path):
-    with pytest.raises(DataError, match="satellite needs the receipt of sentinel2-b04"):
-        quick_rows("satellite", receipt)
-    copied = shutil.copy(scene_receipt, tmp_path / "elsewhere.json")
+def test_a_manifest_of_other_data_is_refused(quick_rows, manifest, scene_manifest, tmp_path):
+    with pytest.raises(DataError, match="satellite needs the manifest of sentinel2-b04"):
+        quick_rows("satellite", manifest)
+    copied = shutil.copy(scene_manifest, tmp_path / "elsewhere.json")
     with pytest.raises(DataError):
         quick_rows("satellite", Path(copied))

@@ -44,17 +44,12 @@ def test_quantiles_of_the_boxes_grow(sizes):
         assert quantiles.block.tolist() == list(range(101)) and (np.diff(quantiles.value) >= 0).all()
 
 
-SHARED = {
-    "measure.processes": 2,
-    "arena.workloads": ["uniform"],
-    "arena.counts": [3],
-    "measure.min_blocks": 4,
-}
+SHARED = {"measure.processes": 2, "arena.workloads": ["uniform"], "arena.counts": [3], "measure.min_blocks": 4}
 
 
-def test_several_processes_share_the_blocks_of_a_comparison(receipt, tmp_path):
+def test_several_processes_share_the_blocks_of_a_comparison(manifest, tmp_path):
     config = quick_config(SHARED)
-    path = run_study("arena", config=config, receipt=receipt, out=tmp_path / "arena.csv")
+    path = run_study("arena", config=config, manifest=manifest, out=tmp_path / "arena.csv")
     rows = read_rows(path)
     timed = rows[rows.unit.eq("ms") & rows.value.notna()]
     numbered = timed.assign(process=timed.block // PROCESS_BLOCKS)
@@ -74,31 +69,31 @@ def test_several_processes_share_the_blocks_of_a_comparison(receipt, tmp_path):
     ],
 )
 def test_a_further_process_that_fails_is_noted_and_costs_only_its_blocks(
-    receipt, tmp_path, monkeypatch, code, limit, said
+    manifest, tmp_path, monkeypatch, code, limit, said
 ):
     (tmp_path / "failing.py").write_text(f"def measure(task): exec({code!r})")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(processes, "MEASURE", "failing:measure")
     monkeypatch.setattr(processes, "LEAST_SECONDS", limit)
-    context, plan = make_context("arena", quick_config(SHARED), receipt), len
-    assert processes.further_rows(context, receipt, plan) == [] and not context.notes
+    context, plan = make_context("arena", quick_config(SHARED), manifest), len
+    assert processes.further_rows(context, manifest, plan) == [] and not context.notes
     context.shared["a", "comparison"] = ["octopus"]
-    assert processes.further_rows(context, receipt, plan) == []
+    assert processes.further_rows(context, manifest, plan) == []
     notes = context.notes["processes"]
     assert notes["measured"] == 1 and len(notes["failed"]) == 1 and notes["failed"][0].startswith(said)
 
 
-def test_code_that_changes_while_it_is_measured_gives_no_result(receipt, tmp_path):
-    context = make_context("stage_timing", quick_config({}), receipt)
+def test_code_that_changes_while_it_is_measured_gives_no_result(manifest, tmp_path):
+    context = make_context("stage_timing", quick_config({}), manifest)
     with pytest.raises(MeasureError, match="was changed while stage_timing ran"):
         write_run(dataclasses.replace(context, code="0" * 64), [], tmp_path / "stage_timing.csv")
     assert not list(tmp_path.iterdir())
 
 
-def test_threads_are_set_and_put_back(receipt):
+def test_threads_are_set_and_put_back(manifest):
     import numba
 
-    context = make_context("stage_timing", quick_config({}), receipt)
+    context = make_context("stage_timing", quick_config({}), manifest)
     before = cpu.get_num_threads(), numba.get_num_threads()
     with context.threads(1):
         assert (cpu.get_num_threads(), numba.get_num_threads()) == (1, 1)
@@ -107,6 +102,6 @@ def test_threads_are_set_and_put_back(receipt):
         pass
 
 
-def test_an_unknown_study_is_named(receipt, tmp_path):
+def test_an_unknown_study_is_named(manifest, tmp_path):
     with pytest.raises(InputError, match="no study 'power_timing'"):
-        run_study("power_timing", config=quick_config({}), receipt=receipt, out=tmp_path / "x.csv")
+        run_study("power_timing", config=quick_config({}), manifest=manifest, out=tmp_path / "x.csv")

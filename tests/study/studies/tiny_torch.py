@@ -120,10 +120,7 @@ def pipelines(log: list[str] | None = None) -> dict[str, Pipeline]:
     made = {}
     for number, name in enumerate(NAMES):
         values = np.arange(6, dtype=np.float32) + number
-        stages = (
-            stage(f"{name}-1", ("image",), "features", 2),
-            stage(f"{name}-2", ("image", "features"), "points", 3),
-        )
+        stages = (stage(f"{name}-1", ("image",), "features", 2), stage(f"{name}-2", ("image", "features"), "points", 3))
         made[name] = Pipeline(name, {"image": Tensor(values)}, stages, ("points",), _finish)
     return made
 

@@ -14,7 +14,7 @@ from octopus.cli import Command
 
 HELP = {
     "config": "Check a configuration and print it with every default filled in.",
-    "fetch": "Get a data set, check it against its pinned digest, and write its receipt.",
+    "fetch": "Get a data set, check it against its pinned digest, and write its manifest.",
     "lint-results": "Check whether stored powers and energies can be what they say; exit with 1 if a table is refused.",
     "measure": "Run one study and write its rows and their provenance.",
     "power-selftest": "Test whether a power sensor follows a known load; without one that does, say why and exit "

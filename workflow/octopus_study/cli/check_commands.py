@@ -18,9 +18,9 @@ def trace(
     identifier: Annotated[
         str, typer.Argument(metavar="ID", help="A number of numbers.csv (gpu. and cpu. too), or a claim.")
     ],
-    numbers: Annotated[
-        Path, typer.Option(help="numbers.csv; made from the references where there is none.")
-    ] = Path("paper/build/numbers.csv"),
+    numbers: Annotated[Path, typer.Option(help="numbers.csv; made from the references where there is none.")] = Path(
+        "paper/build/numbers.csv"
+    ),
     reference: Reference = Path("data/reference"),
     published: Published = Path("data/published"),
     claims: ClaimsFile = Path("config/claims.yaml"),
@@ -41,8 +41,7 @@ def trace(
 
 def verify(
     only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="CHECK", help="Run this check alone; may be repeated."),
+        list[str] | None, typer.Option("--only", metavar="CHECK", help="Run this check alone; may be repeated.")
     ] = None,
     root: Annotated[Path, typer.Option(help="The checkout.")] = Path(),
 ) -> None:

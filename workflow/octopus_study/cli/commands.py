@@ -1,6 +1,6 @@
-"""Each command reads its arguments, calls one function of the floors below, and reports.
+"""Each command reads its arguments, calls one function of the layers below, and reports.
 
-Imports of those floors stand inside the commands, so that a missing extra only stops the command that needs it.
+Imports of those layers stand inside the commands, so that a missing extra only stops the command that needs it.
 Errors that Octopus raises on purpose are left to `octopus.cli`, which makes a readable paragraph of them.
 """
 
@@ -66,26 +66,21 @@ def show_config(
 def fetch(
     dataset: Annotated[str, typer.Argument(help="A name in config/datasets.tsv, or all.")],
     mode: Annotated[
-        DataMode,
-        typer.Option(envvar="OCTOPUS_DATA", help="auto: real data where it can be had, else the sample."),
+        DataMode, typer.Option(envvar="OCTOPUS_DATA", help="auto: real data where it can be had, else the sample.")
     ] = DataMode.auto,
     mirror: Annotated[Path | None, typer.Option(envvar="OCTOPUS_MIRROR", help="Folder with copies.")] = None,
     raw: Annotated[Path, typer.Option(help="Folder for the data.")] = Path("data/raw"),
-    receipt: Annotated[
-        Path | None, typer.Option(help="Receipt to write; by default RAW/DATASET.json.")
-    ] = None,
-    window: Annotated[
-        str | None, typer.Option(help="Sentinel-2: column,row,width,height in pixels, or full.")
-    ] = None,
+    manifest: Annotated[Path | None, typer.Option(help="Manifest to write; by default RAW/DATASET.json.")] = None,
+    window: Annotated[str | None, typer.Option(help="Sentinel-2: column,row,width,height in pixels, or full.")] = None,
 ) -> None:
-    """Get a data set, check it against its pinned digest, and write its receipt."""
+    """Get a data set, check it against its pinned digest, and write its manifest."""
     from octopus_study.data.fetch import fetch as fetch_dataset
     from octopus_study.data.registry import load_registry
 
     names = list(load_registry()) if dataset == "all" else [dataset]
-    if receipt and len(names) > 1:
-        raise InputError("--receipt names one file, but all data sets are fetched; leave it out")
-    where = {"raw_dir": raw, "mode": mode.value, "mirror": mirror, "receipt": receipt}
+    if manifest and len(names) > 1:
+        raise InputError("--manifest names one file, but all data sets are fetched; leave it out")
+    where = {"raw_dir": raw, "mode": mode.value, "mirror": mirror, "manifest": manifest}
     for name in names:
         part = {"window": _window(window)} if window and name.startswith("sentinel2") else {}
         found = fetch_dataset(name, **where, **part)
@@ -100,13 +95,12 @@ def _window(text: str) -> Any:
 @app.command()
 def measure(
     study: Annotated[str, typer.Argument(help="A name in octopus_study.names.STUDIES.")],
-    receipt: Annotated[Path, typer.Option(help="Receipt of the data set, as `octopus fetch` writes it.")],
+    manifest: Annotated[Path, typer.Option(help="Manifest of the data set, as `octopus fetch` writes it.")],
     out: Annotated[Path, typer.Option(help="CSV to write; its provenance goes beside it as .json.")],
     config: ConfigFile = DEFAULT_CONFIG,
     settings: Settings = None,
     replicate: Annotated[
-        int,
-        typer.Option(min=1, help="Which repetition of the study on this machine it is, for the provenance."),
+        int, typer.Option(min=1, help="Which repetition of the study on this machine it is, for the provenance.")
     ] = 1,
 ) -> None:
     """Run one study and write its rows and their provenance."""
@@ -118,7 +112,7 @@ def measure(
     loaded = load_config(config, parse_overrides(settings or []))
     begin = time.monotonic()
     with alone(loaded.device):
-        run_watched(study, config=loaded, receipt=receipt, out=out, replicate=replicate)
+        run_watched(study, config=loaded, manifest=manifest, out=out, replicate=replicate)
     typer.echo(study_ended(study, out, time.monotonic() - begin))
 
 
@@ -140,9 +134,7 @@ def power_selftest(
 
 
 @app.command("lint-results")
-def lint_results(
-    files: Annotated[list[Path], typer.Argument(help="Result rows or published tables (.csv).")],
-) -> None:
+def lint_results(files: Annotated[list[Path], typer.Argument(help="Result rows or published tables (.csv).")]) -> None:
     """Check whether stored powers and energies can be what they say; exit with 1 if a table is refused."""
     from octopus_study.power.lint import lint_file
 
@@ -159,9 +151,7 @@ def lint_results(
 
 
 @app.command()
-def validate(
-    files: Annotated[list[Path], typer.Argument(help="Rows (.csv) and provenance (.json).")],
-) -> None:
+def validate(files: Annotated[list[Path], typer.Argument(help="Rows (.csv) and provenance (.json).")]) -> None:
     """Check result files against their schemas."""
     from octopus_study.measure import validate_provenance, validate_rows
 

@@ -45,9 +45,7 @@ def headlines(rows: pd.DataFrame) -> list[str]:
     medians = times.groupby([*_CASE, "method"], sort=False)["value"].median().reset_index()
     found: dict[str, str] = {}
     order = {name: place - len(_FIRST) for place, name in enumerate(_FIRST)}
-    cases = sorted(
-        medians.groupby(_CASE, sort=False), key=lambda case: (order.get(case[0][0], 0), -case[0][3])
-    )
+    cases = sorted(medians.groupby(_CASE, sort=False), key=lambda case: (order.get(case[0][0], 0), -case[0][3]))
     for (_, _, workload, n, handed), of_case in cases:
         by_method = of_case.set_index("method")["value"].sort_values()
         if len(by_method) > 1 and workload not in found:

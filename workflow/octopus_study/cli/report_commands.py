@@ -20,9 +20,7 @@ from octopus_study.cli.options import (
     Reference,
 )
 
-report = typer.Typer(
-    no_args_is_help=True, help="Numbers, tables, figures, claims and the paper from result rows."
-)
+report = typer.Typer(no_args_is_help=True, help="Numbers, tables, figures, claims and the paper from result rows.")
 
 
 @report.command()
@@ -93,9 +91,7 @@ def paper(
 
 
 @report.command()
-def page(
-    numbers: Numbers, claims: Claims, rules: ClaimsFile, source: Paper, figures: Figures, out: Out
-) -> None:
+def page(numbers: Numbers, claims: Claims, rules: ClaimsFile, source: Paper, figures: Figures, out: Out) -> None:
     """Write the results page: one HTML file that needs no network."""
     from octopus_study.report.page import build_page
 
@@ -112,9 +108,7 @@ def power_checks(out: Page = Path("docs/power_checks.md")) -> None:
 
 @report.command()
 def summary(
-    build: Annotated[Path, typer.Option(help="Folder with numbers.csv and claims.csv.")] = Path(
-        "paper/build"
-    ),
+    build: Annotated[Path, typer.Option(help="Folder with numbers.csv and claims.csv.")] = Path("paper/build"),
     figures: Figures = Path("figures"),
 ) -> None:
     """Print how the claims came out, and where paper, page and numbers are."""
@@ -145,17 +139,17 @@ def readme(
 
 
 @report.command()
-def promote(
+def add_reference(
     results: Annotated[Path, typer.Argument(help="A vetted run, data/results/<machine>.")],
     reference: Reference = Path("data/reference"),
 ) -> None:
     """Copy a run to the committed reference; refuses synthetic, invalid or uncommitted work, other settings, a
     loaded machine, and several commits."""
     from octopus_study.config import Config
-    from octopus_study.report.promote import promote as promote_run
+    from octopus_study.report.add_reference import add_reference
 
     standard = Config().model_dump(mode="json")
-    typer.echo(f"promoted to {promote_run(results, reference, standard)}")
+    typer.echo(f"added to {add_reference(results, reference, standard)}")
 
 
 @report.command()

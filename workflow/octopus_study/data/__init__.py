@@ -2,7 +2,7 @@
 
 ``registry``        one row of ``config/datasets.tsv`` per data set
 ``fetch``           real data from the raw folder, a mirror or the network, else the generated sample
-``receipt``         what was fetched, from where, and its digest
+``manifest``         what was fetched, from where, and its digest
 ``*_source``        the ways to get each data set, over ``download`` and ``archive``
 ``visdrone``        annotations, the pool of boxes and the canonical frame
 ``sentinel2``       a band or a window of it, reflectance, pixel digest

@@ -161,9 +161,7 @@ def _check_answer(response: requests.Response, url: str, have: int, size: int | 
     if not response.ok:
         raise DataError(f"{url} answered {response.status_code} {response.reason}")
     if response.headers.get("Content-Type", "").startswith("text/html"):
-        raise DataError(
-            f"{url} answered with a web page (a login, quota or proxy notice?), not with the file"
-        )
+        raise DataError(f"{url} answered with a web page (a login, quota or proxy notice?), not with the file")
     length = response.headers.get("Content-Length")
     if length is not None and not (length.isascii() and length.isdigit()):
         raise DataError(f"{url} says that it sends {length!r} bytes")
@@ -175,9 +173,7 @@ def _check_answer(response: requests.Response, url: str, have: int, size: int | 
     return total
 
 
-def _limited(
-    response: requests.Response, url: str, have: int, total: int | None, end: float
-) -> Iterator[bytes]:
+def _limited(response: requests.Response, url: str, have: int, total: int | None, end: float) -> Iterator[bytes]:
     """The chunks of an answer, until they are more than was said or the time is over."""
     limit = LARGEST if total is None else total
     for chunk in response.iter_content(CHUNK):
@@ -199,11 +195,7 @@ def _save(chunks: Iterable[bytes], part: Path, have: int, total: int | None, pro
             for chunk in chunks:
                 file.write(chunk)
                 bar.update(len(chunk))
-        except (
-            requests.ConnectionError,
-            requests.exceptions.ChunkedEncodingError,
-            requests.Timeout,
-        ) as error:
+        except (requests.ConnectionError, requests.exceptions.ChunkedEncodingError, requests.Timeout) as error:
             raise _BrokenTransferError(f"the connection broke: {_root_cause(error)}") from error
 
 

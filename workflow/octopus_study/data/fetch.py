@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from octopus.errors import InputError
-from octopus_study.data.receipt import SAMPLE_WANTED, Receipt, kept_receipt, now, read_receipt, write_receipt
+from octopus_study.data.manifest import SAMPLE_WANTED, Manifest, kept_manifest, now, read_manifest, write_manifest
 from octopus_study.data.registry import Dataset, find_dataset
 from octopus_study.data.sentinel2 import FULL_SCENE, PINNED_WINDOW, Window
 from octopus_study.data.sentinel2_source import Sentinel2Source
@@ -35,11 +35,11 @@ def fetch(
     mode: Mode = "auto",
     mirror: str | Path | None = None,
     progress: bool = True,
-    receipt: str | Path | None = None,
+    manifest: str | Path | None = None,
     window: Sequence[int] | Literal["full"] | None = None,
     dataset: Dataset | None = None,
-) -> Receipt:
-    """Get a data set and write its receipt.
+) -> Manifest:
+    """Get a data set and write its manifest.
 
     Real data are looked for in the raw folder, then in the mirror, then downloaded; each copy is verified.
 
@@ -58,8 +58,8 @@ def fetch(
         hold is downloaded.
     progress
         Show a progress bar while downloading.
-    receipt
-        Where to write the receipt; by default ``<raw_dir>/<name>.json``.
+    manifest
+        Where to write the manifest; by default ``<raw_dir>/<name>.json``.
     window
         Sentinel-2 only: (column, row, width, height) in the scene, or ``full``; by default the pinned window.
     dataset
@@ -77,29 +77,25 @@ def fetch(
         raise InputError(f"the data mode is {mode!r}; choose one of {', '.join(MODES)}")
     dataset = dataset or find_dataset(name)
     raw_dir = Path(raw_dir)
-    receipt_path = Path(receipt or raw_dir / f"{name}.json")
+    manifest_path = Path(manifest or raw_dir / f"{name}.json")
     source = _source(dataset, raw_dir, progress, window)
     try:
         if mode == "sample":
-            result = _sample(source, receipt_path, SAMPLE_WANTED)
+            result = _sample(source, manifest_path, SAMPLE_WANTED)
         else:
-            result = _real_or_sample(source, dataset, receipt_path, mode, mirror)
-        write_receipt(result, receipt_path)
+            result = _real_or_sample(source, dataset, manifest_path, mode, mirror)
+        write_manifest(result, manifest_path)
     except OSError as error:
         raise DataError(f"can't write data set {name} to {raw_dir}: {error.strerror or error}") from error
     return result
 
 
-def _source(
-    dataset: Dataset, raw_dir: Path, progress: bool, window: Sequence[int] | Literal["full"] | None
-) -> Source:
+def _source(dataset: Dataset, raw_dir: Path, progress: bool, window: Sequence[int] | Literal["full"] | None) -> Source:
     if dataset.kind == "visdrone":
         return VisDroneSource(dataset, raw_dir, progress)
     if dataset.kind == "sentinel2":
         return Sentinel2Source(dataset, raw_dir, progress, parse_window(window))
-    raise DataError(
-        f"data set {dataset.name} is of the unknown kind {dataset.kind!r}; see config/datasets.tsv"
-    )
+    raise DataError(f"data set {dataset.name} is of the unknown kind {dataset.kind!r}; see config/datasets.tsv")
 
 
 def parse_window(window: Sequence[int] | Literal["full"] | None) -> Window:
@@ -118,13 +114,13 @@ def parse_window(window: Sequence[int] | Literal["full"] | None) -> Window:
 
 
 def _real_or_sample(
-    source: Source, dataset: Dataset, receipt_path: Path, mode: Mode, mirror: str | Path | None
-) -> Receipt:
-    previous = _previous(dataset, kept_receipt(source.target), receipt_path)
+    source: Source, dataset: Dataset, manifest_path: Path, mode: Mode, mirror: str | Path | None
+) -> Manifest:
+    previous = _previous(dataset, kept_manifest(source.target), manifest_path)
     faults = []
     for origin, get in _origins(source, previous, mirror):
         try:
-            return _real(get(), dataset, receipt_path, origin, previous)
+            return _real(get(), dataset, manifest_path, origin, previous)
         except (DataError, OSError) as error:
             logger.info("%s from the %s: %s", dataset.name, origin, error)
             faults.append(f"{origin}: {error}")
@@ -142,13 +138,13 @@ def _real_or_sample(
         dataset.name,
         reason,
     )
-    return _sample(source, receipt_path, reason)
+    return _sample(source, manifest_path, reason)
 
 
 def _origins(
-    source: Source, previous: list[Receipt], mirror: str | Path | None
+    source: Source, previous: list[Manifest], mirror: str | Path | None
 ) -> list[tuple[str, Callable[[], Found]]]:
-    trusted = frozenset(receipt.sha256 for receipt in previous)
+    trusted = frozenset(manifest.sha256 for manifest in previous)
     origins: list[tuple[str, Callable[[], Found]]] = [("raw folder", partial(source.present, trusted))]
     if mirror is not None:
         origins.append(("mirror", partial(_from_mirror, source, Path(mirror))))
@@ -160,16 +156,14 @@ def _from_mirror(source: Source, mirror: Path) -> Found:
     return source.from_mirror(mirror)
 
 
-def _real(
-    found: Found, dataset: Dataset, receipt_path: Path, origin: str, previous: list[Receipt]
-) -> Receipt:
+def _real(found: Found, dataset: Dataset, manifest_path: Path, origin: str, previous: list[Manifest]) -> Manifest:
     # Data that were there already keep the origin and the date of the fetch that brought them.
-    same = [receipt for receipt in previous if origin == "raw folder" and receipt.sha256 == found.sha256]
+    same = [manifest for manifest in previous if origin == "raw folder" and manifest.sha256 == found.sha256]
     kept = same[0] if same else None
-    result = Receipt(
+    result = Manifest(
         dataset=dataset.name,
         synthetic=False,
-        path=_relative(found.path, receipt_path),
+        path=_relative(found.path, manifest_path),
         sha256=found.sha256,
         source=kept.source if kept else origin,
         reason="",
@@ -177,17 +171,17 @@ def _real(
         licence=dataset.licence,
         citation=dataset.citation,
     )
-    copy = kept_receipt(found.path)
-    write_receipt(replace(result, path=_relative(found.path, copy)), copy)
+    copy = kept_manifest(found.path)
+    write_manifest(replace(result, path=_relative(found.path, copy)), copy)
     return result
 
 
-def _sample(source: Source, receipt_path: Path, reason: str) -> Receipt:
+def _sample(source: Source, manifest_path: Path, reason: str) -> Manifest:
     found = source.generated()
-    return Receipt(
+    return Manifest(
         dataset=source.synthetic_name,
         synthetic=True,
-        path=_relative(found.path, receipt_path),
+        path=_relative(found.path, manifest_path),
         sha256=found.sha256,
         source="generated",
         reason=reason,
@@ -197,14 +191,14 @@ def _sample(source: Source, receipt_path: Path, reason: str) -> Receipt:
     )
 
 
-def _previous(dataset: Dataset, *paths: Path) -> list[Receipt]:
-    """The sound receipts among these of earlier fetches of the same real data set."""
-    receipts = []
+def _previous(dataset: Dataset, *paths: Path) -> list[Manifest]:
+    """The sound manifests among these of earlier fetches of the same real data set."""
+    manifests = []
     for path in paths:
         with suppress(DataError, OSError):
-            receipts.append(read_receipt(path))
-    return [receipt for receipt in receipts if receipt.dataset == dataset.name]
+            manifests.append(read_manifest(path))
+    return [manifest for manifest in manifests if manifest.dataset == dataset.name]
 
 
-def _relative(path: Path, receipt_path: Path) -> str:
-    return Path(os.path.relpath(path, receipt_path.parent)).as_posix()
+def _relative(path: Path, manifest_path: Path) -> str:
+    return Path(os.path.relpath(path, manifest_path.parent)).as_posix()

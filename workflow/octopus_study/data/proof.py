@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from octopus_study.data.receipt import Receipt
+from octopus_study.data.manifest import Manifest
 from octopus_study.data.registry import find_dataset
 from octopus_study.errors import DataError
 
 FETCHES = "run `snakemake --cores 1`, which fetches them again"
 
 
-def require_present(data: Path, receipt: Receipt) -> None:
-    """Raise `DataError` when the data of a receipt are gone."""
+def require_present(data: Path, manifest: Manifest) -> None:
+    """Raise `DataError` when the data of a manifest are gone."""
     if not data.exists():
-        raise DataError(f"the data of {receipt.dataset} are gone from {data}; {FETCHES}")
+        raise DataError(f"the data of {manifest.dataset} are gone from {data}; {FETCHES}")
 
 
-def require_unchanged(data: Path, receipt: Receipt, digest: str, changed: Sequence[str] = ()) -> None:
-    """Raise `DataError` unless the data have the content digest of their receipt.
+def require_unchanged(data: Path, manifest: Manifest, digest: str, changed: Sequence[str] = ()) -> None:
+    """Raise `DataError` unless the data have the content digest of their manifest.
 
     Parameters
     ----------
@@ -28,19 +28,19 @@ def require_unchanged(data: Path, receipt: Receipt, digest: str, changed: Sequen
     changed
         The files that differ, where they are known.
     """
-    if digest != receipt.sha256:
+    if digest != manifest.sha256:
         which = f" ({', '.join(changed[:3])}{', ...' if len(changed) > 3 else ''})" if changed else ""
         raise DataError(
-            f"{data}: {receipt.dataset} has been changed since it was fetched{which}: its content digest is {digest} "
-            f"instead of {receipt.sha256}; delete {data} and {FETCHES}"
+            f"{data}: {manifest.dataset} has been changed since it was fetched{which}: its content digest is {digest} "
+            f"instead of {manifest.sha256}; delete {data} and {FETCHES}"
         )
 
 
-def require_pinned(data: Path, receipt: Receipt, digest: str) -> None:
+def require_pinned(data: Path, manifest: Manifest, digest: str) -> None:
     """Raise `DataError` unless real data have the digest that ``config/datasets.tsv`` pins."""
-    pinned = find_dataset(receipt.dataset).content_sha256
+    pinned = find_dataset(manifest.dataset).content_sha256
     if digest != pinned:
         raise DataError(
-            f"{data} is not the real {receipt.dataset}, though its receipt says so: the digest is {digest}, that in "
+            f"{data} is not the real {manifest.dataset}, though its manifest says so: the digest is {digest}, that in "
             f"config/datasets.tsv {pinned}; delete {data} and {FETCHES}"
         )

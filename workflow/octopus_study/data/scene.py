@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.data.manifest import Manifest, read_manifest
 from octopus_study.data.proof import require_pinned, require_present, require_unchanged
-from octopus_study.data.receipt import Receipt, read_receipt
 from octopus_study.data.sentinel2 import PINNED_WINDOW, pixel_digest, read_band
 from octopus_study.errors import DataError, NotHeldError
 
@@ -25,29 +25,29 @@ class Scene:
     sha256: str  # digest of the pixels, as they are measured
 
 
-def load_scene(receipt_path: str | Path) -> Scene:
-    """Load the band that a receipt of `octopus_study.data.fetch` points to.
+def load_scene(manifest_path: str | Path) -> Scene:
+    """Load the band that a manifest of `octopus_study.data.fetch` points to.
 
     Raises
     ------
     DataError
-        The receipt or the data are missing, damaged or changed since the fetch, or the receipt is of another kind.
+        The manifest or the data are missing, damaged or changed since the fetch, or the manifest is of another kind.
     """
-    receipt_path = Path(receipt_path)
-    receipt = read_receipt(receipt_path)
-    if "sentinel2" not in receipt.dataset:
-        raise DataError(f"{receipt_path} is a receipt for {receipt.dataset}; a scene needs sentinel2-b04")
-    file = receipt_path.parent / receipt.path
-    require_present(file, receipt)
+    manifest_path = Path(manifest_path)
+    manifest = read_manifest(manifest_path)
+    if "sentinel2" not in manifest.dataset:
+        raise DataError(f"{manifest_path} is a manifest for {manifest.dataset}; a scene needs sentinel2-b04")
+    file = manifest_path.parent / manifest.path
+    require_present(file, manifest)
     pixels = read_band(file).pixels
     digest = pixel_digest(pixels)
-    require_unchanged(file, receipt, digest)
-    if not receipt.synthetic:
-        _require_pinned(file, receipt)
-    return Scene(receipt.dataset, receipt.synthetic, pixels, digest)
+    require_unchanged(file, manifest, digest)
+    if not manifest.synthetic:
+        _require_pinned(file, manifest)
+    return Scene(manifest.dataset, manifest.synthetic, pixels, digest)
 
 
-def _require_pinned(file: Path, receipt: Receipt) -> None:
+def _require_pinned(file: Path, manifest: Manifest) -> None:
     """The pinned window proves a file that holds it; other windows were proven when they were fetched."""
     with suppress(NotHeldError):
-        require_pinned(file, receipt, pixel_digest(read_band(file, PINNED_WINDOW).pixels))
+        require_pinned(file, manifest, pixel_digest(read_band(file, PINNED_WINDOW).pixels))

@@ -42,10 +42,7 @@ class Clip:
 
 
 def detection_counts(
-    seconds: Sequence[int] = (1, 5, 10),
-    frame_rate: int = 30,
-    detections: tuple[int, int] = (5, 50),
-    seed: int = 42,
+    seconds: Sequence[int] = (1, 5, 10), frame_rate: int = 30, detections: tuple[int, int] = (5, 50), seed: int = 42
 ) -> list[NDArray[np.int64]]:
     """Detections per frame of clips of these lengths, drawn one clip after the other from one generator.
 

@@ -75,9 +75,7 @@ def image_sizes(root: str | Path) -> dict[str, tuple[int, int]]:
     return sizes
 
 
-def load_pool(
-    root: str | Path, files: int = POOL_FILES, frame: tuple[int, int] = CANONICAL_FRAME
-) -> NDArray[np.int32]:
+def load_pool(root: str | Path, files: int = POOL_FILES, frame: tuple[int, int] = CANONICAL_FRAME) -> NDArray[np.int32]:
     """The published pool of boxes.
 
     The boxes of the first `files` annotation files, in sorted order, are scaled to `frame` with x, y,

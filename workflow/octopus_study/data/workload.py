@@ -11,8 +11,8 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from octopus.errors import InputError
+from octopus_study.data.manifest import read_manifest
 from octopus_study.data.proof import require_pinned, require_present, require_unchanged
-from octopus_study.data.receipt import read_receipt
 from octopus_study.data.visdrone import changed_files, content_digest, load_frame, load_pool
 from octopus_study.errors import DataError
 
@@ -28,27 +28,27 @@ class Workload:
     sha256: str  # digest of the frame's and the pool's values, as they are measured
 
 
-def load_workload(receipt_path: str | Path) -> Workload:
-    """Load the frame and the boxes that a receipt of `octopus_study.data.fetch` points to.
+def load_workload(manifest_path: str | Path) -> Workload:
+    """Load the frame and the boxes that a manifest of `octopus_study.data.fetch` points to.
 
     Raises
     ------
     DataError
-        The receipt or the data are missing, damaged or changed since the fetch, or the receipt is of another kind.
+        The manifest or the data are missing, damaged or changed since the fetch, or the manifest is of another kind.
     """
-    receipt_path = Path(receipt_path)
-    receipt = read_receipt(receipt_path)
-    if not receipt.dataset.endswith(("visdrone", "visdrone-val")):
-        raise DataError(f"{receipt_path} is a receipt for {receipt.dataset}; a workload needs visdrone-val")
-    root = receipt_path.parent / receipt.path
-    require_present(root, receipt)
+    manifest_path = Path(manifest_path)
+    manifest = read_manifest(manifest_path)
+    if not manifest.dataset.endswith(("visdrone", "visdrone-val")):
+        raise DataError(f"{manifest_path} is a manifest for {manifest.dataset}; a workload needs visdrone-val")
+    root = manifest_path.parent / manifest.path
+    require_present(root, manifest)
     digest = content_digest(root)
-    if digest != receipt.sha256:
-        require_unchanged(root, receipt, digest, changed_files(root, receipt.sha256))
-    if not receipt.synthetic:
-        require_pinned(root, receipt, digest)
+    if digest != manifest.sha256:
+        require_unchanged(root, manifest, digest, changed_files(root, manifest.sha256))
+    if not manifest.synthetic:
+        require_pinned(root, manifest, digest)
     frame, pool = load_frame(root), load_pool(root)
-    return Workload(receipt.dataset, receipt.synthetic, frame, pool, _digest(frame, pool))
+    return Workload(manifest.dataset, manifest.synthetic, frame, pool, _digest(frame, pool))
 
 
 def sample_boxes(pool: NDArray[np.int32], n: int, seed: int = 42) -> NDArray[np.int32]:

@@ -1,1 +1,1 @@
-"""Kernels that the library doesn't need: those of opponents, and probes of the machine."""
+"""Kernels that the library doesn't need: those of baselines, and probes of the machine."""

@@ -29,10 +29,7 @@ def atomic_text(path: Path) -> Iterator[TextIO]:
     DataError
         There is no room for it, or it may not be written.
     """
-    with (
-        whole_files(path.parent) as folder,
-        open(folder / path.name, "w", encoding="utf-8", newline="") as stream,
-    ):
+    with whole_files(path.parent) as folder, open(folder / path.name, "w", encoding="utf-8", newline="") as stream:
         yield stream
 
 

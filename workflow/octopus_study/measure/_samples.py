@@ -66,11 +66,7 @@ class Samples:
 
 
 def method_rows(
-    question: Question,
-    methods: Sequence[Method],
-    verdicts: Mapping[str, str],
-    min_blocks: int,
-    samples: Samples,
+    question: Question, methods: Sequence[Method], verdicts: Mapping[str, str], min_blocks: int, samples: Samples
 ) -> list[Row]:
     """Make the rows of each method: its kept blocks, or one that says why there are none."""
     case, quantity, unit, layer = question

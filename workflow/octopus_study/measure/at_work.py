@@ -17,10 +17,7 @@ from pathlib import Path
 
 from octopus_study.errors import Unavailable
 
-BOARD, REFUSED = (
-    "OCTOPUS_AT_WORK",
-    "OCTOPUS_REFUSED",
-)  # variables of the environment: a file, and reasons by name
+BOARD, REFUSED = ("OCTOPUS_AT_WORK", "OCTOPUS_REFUSED")  # variables of the environment: a file, and reasons by name
 _BYTES = 256
 _AGAIN = "-again"
 _entries = count(1)

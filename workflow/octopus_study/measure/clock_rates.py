@@ -40,8 +40,6 @@ class ClockRates:
     def summary(self) -> dict[str, Any]:
         """Return ``readings`` and, per clock, ``median``, ``min`` and ``max`` in MHz; None where it was never read."""
         return {"readings": max(map(len, self._readings.values()))} | {
-            name: {"median": float(statistics.median(found)), "min": min(found), "max": max(found)}
-            if found
-            else None
+            name: {"median": float(statistics.median(found)), "min": min(found), "max": max(found)} if found else None
             for name, found in self._readings.items()
         }

@@ -6,9 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-LONG_MS = (
-    50.0  # what a run finds cold takes up to half a millisecond: below 1 % of one that is as long as this
-)
+LONG_MS = 50.0  # what a run finds cold takes up to half a millisecond: below 1 % of one that is as long as this
 
 
 @runtime_checkable

@@ -87,14 +87,13 @@ def config_digest(config: Any) -> str:
     return _sha256(text.encode())
 
 
-def imported(
-    paths: Iterable[str | Path], root: str | Path | None = None, without: Iterable[str] = ()
-) -> list[Path]:
+def imported(paths: Iterable[str | Path], root: str | Path | None = None, without: Iterable[str] = ()) -> list[Path]:
     """Return the files of `paths` and those of every module that they import, sorted.
 
     What is imported for type checkers alone doesn't count. What is imported by a name in a string does, as
-    ``"octopus_study.peers.cvcuda:CvCuda"`` or behind ``python -m``, and ``f"octopus_study.peers.{name}"`` stands for
-    all of that package; any other name that a program puts together can't be seen.
+    ``"octopus_study.baselines.cvcuda:CvCuda"`` or behind ``python -m``, and
+    ``f"octopus_study.baselines.{name}"`` stands for all of that package; any other name that a
+    program puts together can't be seen.
 
     Parameters
     ----------

@@ -17,9 +17,7 @@ LOCKS = ("requirements.lock", "requirements-cuda12.lock")
 RULES = "config/claims.yaml"
 # Of a distribution's metadata, which are as an e-mail: headers, an empty line, and the description.
 _HEAD = re.compile(r"\r?\n\r?\n")
-_NAME, _VERSION = (
-    re.compile(rf"^{name}: *(\S+)", re.MULTILINE | re.IGNORECASE) for name in ("Name", "Version")
-)
+_NAME, _VERSION = (re.compile(rf"^{name}: *(\S+)", re.MULTILINE | re.IGNORECASE) for name in ("Name", "Version"))
 # An absolute path begins a word, or follows what separates words within an argument.
 _ABSOLUTE = re.compile(r"(?<![^\s=\"',:;\[({])(?:~|[A-Za-z]:)?[/\\][^\s\"',;\])}]*")
 

@@ -153,9 +153,7 @@ def cpu_model() -> str:
         for line in (_text(Path("/proc/cpuinfo")) or "").splitlines()
         if line.startswith(("model name", "Model"))
     ]
-    return next(
-        filter(None, [*names, board_model(), platform.processor(), platform.machine()]), "unknown CPU"
-    )
+    return next(filter(None, [*names, board_model(), platform.processor(), platform.machine()]), "unknown CPU")
 
 
 def board_model() -> str | None:

@@ -98,9 +98,7 @@ def measure_memory(
         The process failed or ran out of time; says its last words.
     """
     if target.count(":") != 1 or meter not in ("rss", "cuda"):
-        raise InputError(
-            f"Expected module:function and the meter rss or cuda, found {target!r} and {meter!r}."
-        )
+        raise InputError(f"Expected module:function and the meter rss or cuda, found {target!r} and {meter!r}.")
     try:
         with Worker("its process") as worker:
             lines = worker.ask(_MEASURE, target, dict(kwargs or {}), meter, seconds=timeout)

@@ -36,9 +36,7 @@ class Method:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.tolerance) and self.tolerance >= 0):
-            raise InputError(
-                f"Method {self.name}: the tolerance must be finite and >= 0, found {self.tolerance}."
-            )
+            raise InputError(f"Method {self.name}: the tolerance must be finite and >= 0, found {self.tolerance}.")
 
 
 def again(method: Method) -> Method:

@@ -53,8 +53,8 @@ def provenance(
         Name of the study.
     config : mapping or pydantic model
         The settings. Those that only say where files lie are left out, of the digest too.
-    dataset : receipt, or sequence of receipts
-        Data classes or mappings with ``dataset``, ``synthetic`` and ``sha256``; other fields of a receipt
+    dataset : manifest, or sequence of manifests
+        Data classes or mappings with ``dataset``, ``synthetic`` and ``sha256``; other fields of a manifest
         are taken where they exist, its path is not.
     started, ended : datetime
         With a time zone; see :func:`utc_now`.
@@ -64,7 +64,7 @@ def provenance(
     device : {"auto", "cpu", "cuda"}
         What was measured, where `machine` doesn't say.
     packages : sequence of str
-        Further packages whose versions matter, such as the peers of the study.
+        Further packages whose versions matter, such as the baselines of the study.
     extra : mapping, optional
         What only this study knows (threads per method, sizes of buffers).
     rules : mapping, optional
@@ -77,13 +77,10 @@ def provenance(
     Raises
     ------
     InputError
-        The replicate is less than 1, a time has no zone or the end is before the start, or a receipt lacks what it must
-        have.
+        The replicate is less than 1, a time has no zone or the end is before the start, or a manifest lacks something.
     """
     if started.tzinfo is None or ended.tzinfo is None or ended < started:
-        raise InputError(
-            f"A study starts before it ends, both with a time zone; found {started} and {ended}."
-        )
+        raise InputError(f"A study starts before it ends, both with a time zone; found {started} and {ended}.")
     if replicate < 1:
         raise InputError(f"Replicates are counted from 1 on, found {replicate}.")
     facts = dict(machine) if machine is not None else machine_facts(device)
@@ -100,7 +97,7 @@ def provenance(
         "config": {"sha256": config_digest(config), "values": science(config)},
         "rules": dict(rules) if rules is not None else claims_rules(),
         "environment": environment(),
-        "datasets": [_dataset(receipt) for receipt in _as_sequence(dataset)],
+        "datasets": [_dataset(manifest) for manifest in _as_sequence(dataset)],
         "machine": facts,
         "state_after": machine_state(facts["device"]),
         "clocks": None if rates is None else rates.summary(),
@@ -150,9 +147,7 @@ def validate_provenance(path: str | Path) -> dict[str, Any]:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise MeasureError(
-            f"There is no provenance {path}, so nothing says where its rows come from."
-        ) from error
+        raise MeasureError(f"There is no provenance {path}, so nothing says where its rows come from.") from error
     except (OSError, ValueError) as error:
         raise MeasureError(f"Can't read the provenance {path}: {error}.") from error
     _require_valid(record, str(path))
@@ -162,9 +157,7 @@ def validate_provenance(path: str | Path) -> dict[str, Any]:
         if not table.is_file():
             raise MeasureError(f"{path} belongs to {table.name}, which is not beside it.")
         if _fingerprint(table) != expected:
-            raise MeasureError(
-                f"{table} was changed after it was measured: its digest is not the one in {path.name}."
-            )
+            raise MeasureError(f"{table} was changed after it was measured: its digest is not the one in {path.name}.")
     return record
 
 
@@ -197,26 +190,20 @@ def _as_sequence(dataset: Any) -> list[Any]:
     return list(dataset) if isinstance(dataset, list | tuple) else [dataset]
 
 
-def _dataset(receipt: Any) -> dict[str, Any]:
-    """Take from a receipt what belongs to the data; its path belongs to this machine."""
-    fields = asdict(receipt) if is_dataclass(receipt) else receipt
+def _dataset(manifest: Any) -> dict[str, Any]:
+    """Take from a manifest what belongs to the data; its path belongs to this machine."""
+    fields = asdict(manifest) if is_dataclass(manifest) else manifest
     if not isinstance(fields, Mapping):
-        raise InputError(f"Expected a receipt as data class or mapping, found {type(receipt).__name__}.")
+        raise InputError(f"Expected a manifest as data class or mapping, found {type(manifest).__name__}.")
     missing = [name for name in ("dataset", "synthetic", "sha256") if name not in fields]
     if missing:
-        raise InputError(
-            f"A receipt needs dataset, synthetic and sha256; {missing} are missing in {dict(fields)}."
-        )
+        raise InputError(f"A manifest needs dataset, synthetic and sha256; {missing} are missing in {dict(fields)}.")
     return {name: fields[name] for name in _DATASET_FIELDS if name in fields}
 
 
 def _fingerprint(table: Path) -> dict[str, Any]:
     content = table.read_bytes()
-    return {
-        "file": table.name,
-        "sha256": hashlib.sha256(content).hexdigest(),
-        "rows": max(content.count(b"\n") - 1, 0),
-    }
+    return {"file": table.name, "sha256": hashlib.sha256(content).hexdigest(), "rows": max(content.count(b"\n") - 1, 0)}
 
 
 def _require_valid(record: Mapping[str, Any], where: str) -> None:

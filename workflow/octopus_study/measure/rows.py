@@ -193,9 +193,7 @@ def read_rows(path: str | Path) -> pd.DataFrame:
     kinds: dict[str, str] = dict.fromkeys(("answer", *COLUMNS), "str")
     kinds |= dict.fromkeys(("n", "block"), "int64") | dict.fromkeys(_NUMBERS, "float64")
     try:
-        frame = pd.read_csv(
-            path, dtype=kinds, keep_default_na=False, na_values={name: [""] for name in _NUMBERS}
-        )
+        frame = pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values={name: [""] for name in _NUMBERS})
         if tuple(frame.columns) not in HEADERS:
             raise ValueError(f"its columns are {list(frame.columns)}, those of rows {list(COLUMNS)}")
         frame = frame if "status" in frame else _adapted(frame)
@@ -216,13 +214,9 @@ def _adapted(frame: pd.DataFrame) -> pd.DataFrame:
     codes, keys = names.factorize()
     found = [facts(*key) for key in keys]
     for place, name in enumerate(Facts._fields):
-        columns[name] = (
-            pd.Series([str(said[place] or "") for said in found], dtype="str").take(codes).to_numpy()
-        )
+        columns[name] = pd.Series([str(said[place] or "") for said in found], dtype="str").take(codes).to_numpy()
     for place, name in enumerate(("quantity", "scope")):
-        columns[name] = frame["quantity"].map(
-            {text: split_scope(text)[place] for text in frame["quantity"].unique()}
-        )
+        columns[name] = frame["quantity"].map({text: split_scope(text)[place] for text in frame["quantity"].unique()})
     frame = frame.drop(columns="answer").assign(**columns)
     return frame.astype({"error": "float64", "status": "str", "reason": "str"})[list(COLUMNS)]
 

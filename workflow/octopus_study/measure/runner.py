@@ -132,9 +132,7 @@ def checked_verdicts(
     """Refuse what would give rows that mean nothing, and return the answer of each method."""
     names = [method.name for method in methods]
     if question.unit not in PER_MS:
-        raise InputError(
-            f"{question}: a clock gives times, in {', '.join(PER_MS)}; found the unit {question.unit!r}."
-        )
+        raise InputError(f"{question}: a clock gives times, in {', '.join(PER_MS)}; found the unit {question.unit!r}.")
     if not names or len(set(names)) != len(names):
         raise InputError(f"{question}: methods need different names and at least one; found {names}.")
     if base is not None and base not in names:

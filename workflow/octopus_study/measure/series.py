@@ -77,9 +77,7 @@ def run_series(
         raise InputError(f"{question}: a series needs at least one step, found {steps}.")
     rows, all_throttled = [], Samples()
     for group in [list(methods)] if together else [[method] for method in methods]:
-        samples = Samples(
-            failed=unavailable_answers({method.name: verdicts[method.name] for method in group})
-        )
+        samples = Samples(failed=unavailable_answers({method.name: verdicts[method.name] for method in group}))
         alive = [method for method in group if method.name not in samples.failed]
         limit = wall() + budget.give_up_seconds
         _Series(question, alive, clock, seed, samples, steps, turn).measure(lambda end=limit: wall() >= end)

@@ -71,9 +71,7 @@ class Comparison(NamedTuple):
 
 
 def median_interval(
-    x: Sequence[float] | np.ndarray,
-    confidence: float = 0.95,
-    blocks: Sequence[int] | np.ndarray | None = None,
+    x: Sequence[float] | np.ndarray, confidence: float = 0.95, blocks: Sequence[int] | np.ndarray | None = None
 ) -> Interval:
     """Return the median of `x` with the interval between two of the samples that holds the true one.
 
@@ -143,9 +141,7 @@ def ratio_interval(
     """
     top, bottom = finite_samples(a, "a"), finite_samples(b, "b")
     if top.size != bottom.size:
-        raise InputError(
-            f"Paired samples need the same blocks: a has {top.size} of them, b has {bottom.size}."
-        )
+        raise InputError(f"Paired samples need the same blocks: a has {top.size} of them, b has {bottom.size}.")
     if (top <= 0).any() or (bottom <= 0).any():
         raise InputError("A ratio of times needs positive times; a sample is zero or negative.")
     return median_interval(top / bottom, confidence, blocks_of(a))
@@ -234,9 +230,7 @@ def finite_samples(x: Sequence[float] | np.ndarray, name: str) -> np.ndarray:
     samples = np.asarray(x, dtype=np.float64).reshape(-1)
     if not samples.size or not np.isfinite(samples).all():
         missing = int(samples.size - np.isfinite(samples).sum())
-        raise InputError(
-            f"Samples {name} must be finite and at least one; {missing} of {samples.size} are not finite."
-        )
+        raise InputError(f"Samples {name} must be finite and at least one; {missing} of {samples.size} are not finite.")
     return samples
 
 
@@ -263,9 +257,7 @@ def _verdict(interval: Interval, noise: float, equal_within: float) -> Verdict:
     return "slower" if interval.low > 1 + noise else "ambiguous"
 
 
-def _verdict_text(
-    interval: Interval, verdict: Verdict, noise: float, equal_within: float, processes: int
-) -> str:
+def _verdict_text(interval: Interval, verdict: Verdict, noise: float, equal_within: float, processes: int) -> str:
     """Put the verdict in words; speed-ups are the inverse of the ratio of times."""
     of = f" of {processes} processes" if processes > 1 else ""
     facts = f"{interval.count} blocks{of}, noise floor {noise:.1%}"

@@ -74,9 +74,7 @@ class GpuThrottle:
     @staticmethod
     def _counters() -> dict[str, int]:
         """Return the nanoseconds lost per policy, where this GPU counts them."""
-        found = {
-            name: _nvml.read("nvmlDeviceGetViolationStatus", policy) for policy, name in _POLICIES.items()
-        }
+        found = {name: _nvml.read("nvmlDeviceGetViolationStatus", policy) for policy, name in _POLICIES.items()}
         return {name: int(status.violationTime) for name, status in found.items() if status is not None}
 
 

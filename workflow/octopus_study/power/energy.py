@@ -92,9 +92,7 @@ def window_energy(window: Window, trace: Trace, proof: PassedTest) -> WindowEner
         the sensor stands still; the counter went back; or counter and integral disagree.
     """
     if proof.scope != trace.scope:
-        raise SensorError(
-            f"the power-on test was of {proof.scope}, the trace is of {trace.scope}", "power-on-test"
-        )
+        raise SensorError(f"the power-on test was of {proof.scope}, the trace is of {trace.scope}", "power-on-test")
     inside = require_samples(_covered(window, trace))
     if inside.zeros:
         raise SensorError(f"{inside.zeros} readings in the window are 0 or less", "plausible-range")

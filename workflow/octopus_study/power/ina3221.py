@@ -93,12 +93,7 @@ class Ina3221Source(PowerSource):
     def facts(self) -> dict[str, Any]:
         """Return chip, channel and label."""
         read = f"in{self._number}_input x curr{self._number}_input, voltage before and after"
-        return super().facts() | {
-            "chip": self._chip.name,
-            "channel": self._number,
-            "rail": MODULE_RAIL,
-            "read": read,
-        }
+        return super().facts() | {"chip": self._chip.name, "channel": self._number, "rail": MODULE_RAIL, "read": read}
 
 
 def _power(chip: Path, number: int) -> Watt:

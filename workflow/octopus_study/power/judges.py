@@ -187,14 +187,10 @@ def _distinct(evidence: Evidence) -> Verdict:
 def _rises(evidence: Evidence) -> Verdict:
     sigma = max(phase.deviation for phase in evidence.of(IDLE))
     rises = [load.mean - idle.mean for idle, load in _pairs(evidence)]
-    shares = [
-        rise / idle.mean for rise, (idle, _) in zip(rises, _pairs(evidence), strict=True) if idle.mean > 0
-    ]
+    shares = [rise / idle.mean for rise, (idle, _) in zip(rises, _pairs(evidence), strict=True) if idle.mean > 0]
     enough = len(shares) == len(rises) and min(shares) >= LEAST_RISE and min(rises) >= LEAST_SIGMA * sigma
     said = " and ".join(f"{share:+.1%}" for share in shares)
-    return _verdict(
-        enough, f"power changed by {said or 'nothing measurable'} under load; idle sigma {sigma:.3g} W"
-    )
+    return _verdict(enough, f"power changed by {said or 'nothing measurable'} under load; idle sigma {sigma:.3g} W")
 
 
 @power_on("load-above-idle")
@@ -217,15 +213,11 @@ def _comes_back(evidence: Evidence) -> Verdict:
 def _agrees(evidence: Evidence) -> Verdict:
     if all(sample.counter is None for sample in evidence.trace.samples):
         return Verdict(NOT_APPLICABLE, "the source has no counter beside its power")
-    ratios = [
-        ratio for phase in evidence.phases if (ratio := _counter_ratio(evidence.trace, phase)) is not None
-    ]
+    ratios = [ratio for phase in evidence.phases if (ratio := _counter_ratio(evidence.trace, phase)) is not None]
     if not ratios:
         return Verdict(FAILED, "no phase in which the counter ran on")
     worst = max(ratios, key=lambda ratio: abs(ratio - 1))
-    return _verdict(
-        abs(worst - 1) <= AGREEMENT, f"counter over integral of power: {worst:.4f} in the worst phase"
-    )
+    return _verdict(abs(worst - 1) <= AGREEMENT, f"counter over integral of power: {worst:.4f} in the worst phase")
 
 
 def _counter_ratio(trace: Trace, phase: Phase) -> float | None:

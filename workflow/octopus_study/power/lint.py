@@ -324,10 +324,5 @@ def _some(wrong: pd.DataFrame, said: str, first: Callable[[pd.Series], str] = la
 
 
 def _name(row: pd.Series) -> str:
-    parts = [
-        f"n={row['n']}" if "n" in row else "",
-        *(row.get(name, "") for name in ("method", "layer", "quantity")),
-    ]
-    return ", ".join(
-        filter(None, [*parts, f"block {row['block']}" if row.get("layer") and "block" in row else ""])
-    )
+    parts = [f"n={row['n']}" if "n" in row else "", *(row.get(name, "") for name in ("method", "layer", "quantity"))]
+    return ", ".join(filter(None, [*parts, f"block {row['block']}" if row.get("layer") and "block" in row else ""]))

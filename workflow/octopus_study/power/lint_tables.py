@@ -140,9 +140,7 @@ class Table:
     def _published(self, kind: str) -> pd.DataFrame:
         """Return a published quantity in watts, joules or seconds, as `low` and `high`."""
         rows = self.rows[self.rows["quantity"] == kind]
-        scale = (
-            rows["unit"].map(UNITS[kind]).astype(np.float64)
-        )  # no rows: pandas on pyarrow would keep strings
+        scale = rows["unit"].map(UNITS[kind]).astype(np.float64)  # no rows: pandas on pyarrow would keep strings
         low, high = (rows["value"].fillna(rows[end]) * scale for end in ("low", "high"))
         return rows[WINDOW_KEY].assign(low=low.fillna(high), high=high.fillna(low)).dropna(subset="low")
 

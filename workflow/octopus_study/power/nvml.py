@@ -27,9 +27,7 @@ ACCURACY = 0.05
 # Watts that a board can't exceed where none of the limits can be read, as on those of laptops and small ones without a
 # power management: what the largest connector of a board carries by its standard (12VHPWR, PCI Express CEM 5.0).
 BOARD_CEILING_MW = 600_000
-AVERAGED_SECONDS = (
-    1.0  # taken for every board without an instantaneous power: waiting too long costs only time
-)
+AVERAGED_SECONDS = 1.0  # taken for every board without an instantaneous power: waiting too long costs only time
 
 
 class NvmlSource(PowerSource):

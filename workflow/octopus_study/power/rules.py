@@ -198,8 +198,6 @@ def page() -> str:
     """Return docs/power_checks.md."""
     rules = [f"| `{one.id}` | {STAGES[one.stage]} | {one.holds} | {one.stops} |" for one in RULES]
     misread = [
-        f"| `{each.id}` | {each.sensor} | {each.what} | `{rule.id}` |"
-        for rule in RULES
-        for each in rule.misreadings
+        f"| `{each.id}` | {each.sensor} | {each.what} | `{rule.id}` |" for rule in RULES for each in rule.misreadings
     ]
     return _PAGE.format(rules="\n".join(rules), misreadings="\n".join(misread))

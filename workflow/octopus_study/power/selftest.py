@@ -186,16 +186,11 @@ def power_on_test(
         for name, start, end, beside in spans
     )
     verdicts = judge(Evidence(trace, phases, limit))
-    return SelfTest(
-        source.scope, source.facts(), limit, verdicts, phases, trace, _update_seconds(trace, phases)
-    )
+    return SelfTest(source.scope, source.facts(), limit, verdicts, phases, trace, _update_seconds(trace, phases))
 
 
 def _pass_time(
-    clock: TimeSource,
-    seconds: float,
-    work: Callable[[], object] | None,
-    look: Callable[[], None] = lambda: None,
+    clock: TimeSource, seconds: float, work: Callable[[], object] | None, look: Callable[[], None] = lambda: None
 ) -> None:
     end = clock.monotonic_ns() + round(seconds * 1e9)
     while (left := end - clock.monotonic_ns()) > 0:

@@ -44,9 +44,7 @@ class Trace:
     @property
     def zeros(self) -> int:
         """How many powers are 0 or less: no board draws that, and a failed reading given as 0 pulls a mean down."""
-        powers = [
-            power for each in self.samples for power in (each.power, each.averaged) if power is not None
-        ]
+        powers = [power for each in self.samples for power in (each.power, each.averaged) if power is not None]
         return sum(not power.watts > 0 for power in powers)
 
     def joined(self, later: Trace) -> Trace:

@@ -66,9 +66,7 @@ class Window:
         return self.busy_ns / self.frames * 1e-6
 
 
-def stretch(
-    seconds: float, settle_seconds: float, update_seconds: float | None, averaged_seconds: float
-) -> Stretch:
+def stretch(seconds: float, settle_seconds: float, update_seconds: float | None, averaged_seconds: float) -> Stretch:
     """Return how long windows must be for a sensor: never less than 5 s and 50 updates of it.
 
     The settling takes longer by the time over which the driver averages; `update_seconds`, between two updates of the
@@ -85,9 +83,7 @@ def back_to_back(frame: Callable[[], object], lasting: Stretch, clock: TimeSourc
     return _window(lambda seconds: (_repeat(frame, seconds, clock), None, 0), lasting, clock)
 
 
-def paced(
-    frame: Callable[[], object], rate: float, lasting: Stretch, clock: TimeSource = SYSTEM_CLOCK
-) -> Window:
+def paced(frame: Callable[[], object], rate: float, lasting: Stretch, clock: TimeSource = SYSTEM_CLOCK) -> Window:
     """Make `rate` frames per second, with the device idle until the next one is due, as a camera does."""
     return _window(lambda seconds: _beat(frame, rate, seconds, clock), lasting, clock)
 
@@ -102,9 +98,7 @@ def idle(lasting: Stretch, clock: TimeSource = SYSTEM_CLOCK) -> Window:
     return _window(rest, lasting, clock)
 
 
-def _window(
-    work: Callable[[float], tuple[int, int | None, int]], lasting: Stretch, clock: TimeSource
-) -> Window:
+def _window(work: Callable[[float], tuple[int, int | None, int]], lasting: Stretch, clock: TimeSource) -> Window:
     """Work for some seconds before, within and behind a window; work without a pause tells no busy time."""
     work(lasting.settle_seconds)
     start = clock.monotonic_ns()
@@ -134,9 +128,7 @@ def _repeat(frame: Callable[[], object], seconds: float, clock: TimeSource) -> i
             return frames
 
 
-def _beat(
-    frame: Callable[[], object], rate: float, seconds: float, clock: TimeSource
-) -> tuple[int, int, int]:
+def _beat(frame: Callable[[], object], rate: float, seconds: float, clock: TimeSource) -> tuple[int, int, int]:
     """Call at a rate for as many whole periods as the time needs; return calls, time within them, and late ones."""
     start, frames = clock.monotonic_ns(), max(1, math.ceil(seconds * rate))
     busy = late = 0

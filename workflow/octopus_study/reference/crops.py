@@ -84,10 +84,7 @@ def rgb_of_video(y: np.ndarray, uv: np.ndarray, matrix: str, range: str) -> np.n
     """
     bits, shift = (10, 64) if y.dtype == np.uint16 else (8, 1)
     height, width = y.shape
-    luma, chroma = (
-        y / shift,
-        uv.reshape(height // 2, width // 2, 2).repeat(2, axis=0).repeat(2, axis=1) / shift,
-    )
+    luma, chroma = (y / shift, uv.reshape(height // 2, width // 2, 2).repeat(2, axis=0).repeat(2, axis=1) / shift)
     step, top = 2 ** (bits - 8), 2**bits - 1
     luma = (luma - 16 * step) / (219 * step) if range == "limited" else luma / top
     chroma = (chroma - 128 * step) / (224 * step if range == "limited" else top)
@@ -151,9 +148,7 @@ def _surroundings(
     low, high = np.floor(box[:2]).astype(int), np.ceil(box[2:]).astype(int)
     reach = ((box[2:] - box[:2]) / size[::-1]).astype(int) + 3
     (across, left_out), (down, above_out) = (
-        _mirrored(
-            np.arange(low[axis] - reach[axis], high[axis] + reach[axis]), frame.shape[1 - axis], pad_mode
-        )
+        _mirrored(np.arange(low[axis] - reach[axis], high[axis] + reach[axis]), frame.shape[1 - axis], pad_mode)
         for axis in (0, 1)
     )
     pixels = frame[down[:, None], across].astype(np.float64)

@@ -91,9 +91,7 @@ def _fixed_pass(share: np.ndarray, pixels: np.ndarray, rounding: str) -> np.ndar
     bytes again."""
     bits = BITS
     if rounding == "torch":
-        bits = next(
-            b for b in range(BITS + 1) if b == BITS or int(0.5 + share.max() * 2 ** (b + 1)) >= 1 << 15
-        )
+        bits = next(b for b in range(BITS + 1) if b == BITS or int(0.5 + share.max() * 2 ** (b + 1)) >= 1 << 15)
     fixed = np.trunc(share * 2**bits + np.where(share < 0, -0.5, 0.5)).astype(np.int64)
     total = np.einsum("yr,rxk->yxk", fixed, pixels) + (1 << (bits - 1))
     result: np.ndarray = (total >> bits).clip(0, 255)
@@ -134,9 +132,7 @@ def batch(
     """
     result = np.empty((len(images), *item, images[0].shape[2]))
     result[:] = pad
-    for target, image, size, (top, left) in zip(
-        result, images, sizes, corners or [(0, 0)] * len(images), strict=True
-    ):
+    for target, image, size, (top, left) in zip(result, images, sizes, corners or [(0, 0)] * len(images), strict=True):
         y, x = np.arange(item[0]) + top, np.arange(item[1]) + left
         rows, columns = (y >= 0) & (y < size[0]), (x >= 0) & (x < size[1])
         pixels = resized(image, size, filter, antialias, rounding) * gain + bias

@@ -40,11 +40,7 @@ def _shifted(values: NDArray, reach: int) -> dict[tuple[int, int], NDArray]:
     padded = np.pad(values, reach, mode="edge")
     height, width = values.shape
     steps = range(-reach, reach + 1)
-    return {
-        (y, x): padded[reach + y : reach + y + height, reach + x : reach + x + width]
-        for y in steps
-        for x in steps
-    }
+    return {(y, x): padded[reach + y : reach + y + height, reach + x : reach + x + width] for y in steps for x in steps}
 
 
 def _mean(values: NDArray, side: int) -> NDArray:

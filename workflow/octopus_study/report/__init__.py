@@ -12,7 +12,7 @@ each with explicit inputs and outputs, so that a workflow rule is one call:
 * ``outputs.build_tables(numbers, claims, out_dir)``: ``<name>.typ`` and ``.md`` for each of ``table_names()``.
 * ``outputs.draw(name, numbers, out_stem)``: ``<out_stem>.pdf`` and ``.png`` of one of ``figures()``; ``draw_all``.
 * ``paper.build_paper(paper_dir, build_dir, figures_dir, out)``: the paper as PDF, through Typst.
-* ``promote.promote(results_dir, reference_dir, standard)``: a vetted run under ``reference_dir/<machine>``.
+* ``add_reference.add_reference(results_dir, reference_dir, standard)``: a vetted run under ``reference_dir/<machine>``.
 * ``power_selftest.write_trial(trial, out_dir)``: record, trace and plot of ``octopus power-selftest``.
 * ``compare.compare_runs(results_dir, reference_dir)``: a data frame of this run beside the references.
 

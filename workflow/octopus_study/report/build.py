@@ -19,10 +19,7 @@ from octopus_study.report.study import StudyReport
 
 
 def build_numbers(
-    results_dir: str | Path | None,
-    reference_dir: str | Path | None,
-    published_dir: str | Path,
-    out: str | Path,
+    results_dir: str | Path | None, reference_dir: str | Path | None, published_dir: str | Path, out: str | Path
 ) -> Path:
     """Derive every number from the result rows and the published tables; write ``numbers.csv``, what authors need of it
     as ``numbers.json``, and ``series/``.
@@ -52,14 +49,10 @@ def build_numbers(
 def numbers_of(runs: list[Run], published_dir: str | Path) -> list[Number]:
     """Return every number of vetted runs and of the published tables."""
     printed = Frame(by(published_numbers, published_dir))
-    derived = [
-        number for report in studies.reports().values() for number in _by_each(report.of_published, printed)
-    ]
+    derived = [number for report in studies.reports().values() for number in _by_each(report.of_published, printed)]
     frame = Frame([*derive_all(runs), *printed, *derived])
     compared = [number for report in studies.reports().values() for number in _by_each(report.of_all, frame)]
-    beside = [
-        number for run in runs for number in _by_each(studies.report_of(run.study).beside_all, run, frame)
-    ]
+    beside = [number for run in runs for number in _by_each(studies.report_of(run.study).beside_all, run, frame)]
     return [*frame, *compared, *beside]
 
 

@@ -33,11 +33,7 @@ HERE = "here"
 PUBLISHED = "published"
 WIDE = 0.05  # of a value: an interval that reaches farther to one side is shown beside it
 # What stands between a derived quantity and the other method; "over" unless given.
-_JOINED = {
-    "share": "share_of_{}",
-    "times": "times_{}",
-    "over": "over_{}",
-}
+_JOINED = {"share": "share_of_{}", "times": "times_{}", "over": "over_{}"}
 
 
 class Key(NamedTuple):
@@ -229,9 +225,7 @@ class Number(NamedTuple):
         """Whether it was timed on the host's clock in one process, so that its interval doesn't hold another run."""
         if self.processes != 1 or (self.blocks or 0) < 2:
             return False
-        return not {*LAYERS, *WINDOWS}.isdisjoint(
-            [self.layer] if self.layer else values_of(self.selector, "layer")
-        )
+        return not {*LAYERS, *WINDOWS}.isdisjoint([self.layer] if self.layer else values_of(self.selector, "layer"))
 
     @property
     def synthetic(self) -> bool:
@@ -264,9 +258,7 @@ def make_number(
     middle = (float(value), low, high)
     rests = (blocks, processes, resampled)
     said = (str(answer.status), answer.reason) if answer else ("", "")
-    return Number(
-        identifier or key.id, *key, role, dataset, *middle, unit, shown, note, *where, "", *rests, *said
-    )
+    return Number(identifier or key.id, *key, role, dataset, *middle, unit, shown, note, *where, "", *rests, *said)
 
 
 def make_absent(key: Key, source: Source, unit: str, why: str) -> Number:

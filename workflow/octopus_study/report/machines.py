@@ -54,7 +54,7 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
             "kind": kind(own[0]),
             "name": device_name(own[0]),
             "id": own[0].machine,
-            "peers": _peers(own),
+            "baselines": _baselines(own),
             "days": _days(own),
             "commits": _commits(own),
             "instances": _instances(own),
@@ -87,9 +87,7 @@ def _usual(runs: list[Run]) -> dict[str, str]:
 def _unlike(run: Run, usual: dict[str, str]) -> str:
     """Return the facts that a run found otherwise than most runs of its machine; empty where there are none."""
     texts = {name: fact(run.provenance, path) for name, path in FACTS.items()}
-    apart = [
-        f"{name.replace('_', ' ')} {text}" for name, text in texts.items() if text not in ("", usual[name])
-    ]
+    apart = [f"{name.replace('_', ' ')} {text}" for name, text in texts.items() if text not in ("", usual[name])]
     return ", ".join(apart)
 
 
@@ -131,8 +129,8 @@ def processes(run: Run) -> str:
     return str(process_count(timed.set_index("block")["value"])) if len(timed) else ""
 
 
-def _peers(runs: list[Run]) -> str:
-    """Return the peers that any run of a machine found installed, with their versions."""
+def _baselines(runs: list[Run]) -> str:
+    """Return the baselines that any run of a machine found installed, with their versions."""
     packages: dict[str, Any] = {}
     for run in runs:
         found = run.provenance.get("machine", {}).get("packages", {})
@@ -170,9 +168,7 @@ def shown_runs(runs: list[Run]) -> Iterator[Number]:
 
 def run_list(runs: list[Run]) -> str:
     """Name runs: machines, data sets and days."""
-    return "; ".join(
-        f"{place_name(run)}, {dataset_names(run)}, {run.measured_on or 'unknown date'}" for run in runs
-    )
+    return "; ".join(f"{place_name(run)}, {dataset_names(run)}, {run.measured_on or 'unknown date'}" for run in runs)
 
 
 def place_name(run: Run) -> str:
@@ -187,8 +183,7 @@ def shown(runs: list[Run], name: str, text: str, selector: str = PROVENANCE) -> 
     """Return ``shown.<study>.<name>``: a sentence about all runs of a study."""
     source = runs[0].from_rows("", selector)
     files, commits = (
-        _AND.join(dict.fromkeys(texts))
-        for texts in zip(*((run.source, run.commit) for run in runs), strict=True)
+        _AND.join(dict.fromkeys(texts)) for texts in zip(*((run.source, run.commit) for run in runs), strict=True)
     )
     source = source._replace(file=files, commit=commits)
     return make_text(Key("shown", runs[0].study, quantity=name), source, text)

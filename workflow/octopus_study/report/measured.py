@@ -15,16 +15,7 @@ from octopus_study.measure.statistics import (
     noise_floor,
     ratio_interval,
 )
-from octopus_study.names import (
-    AGAIN,
-    ARENA_METHODS,
-    BOUND,
-    CROP_METHODS,
-    PUBLISHED_PAIR,
-    ROOF,
-    SUBJECT,
-    human,
-)
+from octopus_study.names import AGAIN, ARENA_METHODS, BOUND, CROP_METHODS, PUBLISHED_PAIR, ROOF, SUBJECT, human
 from octopus_study.report.frame import Key, Number, Source, make_absent, make_number, make_text
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups, paired, pivot
@@ -72,13 +63,7 @@ def worst_answer(rows: pd.DataFrame) -> Answer | None:
 
 
 def _median(
-    run: Run,
-    report: StudyReport,
-    group: Group,
-    method: str,
-    unit: str,
-    answer: Answer | None,
-    values: pd.Series,
+    run: Run, report: StudyReport, group: Group, method: str, unit: str, answer: Answer | None, values: pd.Series
 ) -> Iterator[Number]:
     key, source = group.key(run, method), group.rows_of(run, method)
     if values.empty:
@@ -133,9 +118,7 @@ def floor_of(table: pd.DataFrame, method: str = SUBJECT) -> float:
 
 def _pairs(table: pd.DataFrame) -> list[tuple[str, str]]:
     others = [
-        name
-        for name in table.columns
-        if name != SUBJECT and not name.startswith(BOUND) and not name.endswith(AGAIN)
+        name for name in table.columns if name != SUBJECT and not name.startswith(BOUND) and not name.endswith(AGAIN)
     ]
     pairs = [(SUBJECT, other) for other in others] if SUBJECT in table else []
     return [*pairs, PUBLISHED_PAIR] if set(PUBLISHED_PAIR) <= set(table.columns) else pairs
@@ -196,9 +179,7 @@ def fastest(
         return
     best = min(own, key=lambda name: ratio_of(table, own[name], name))
     note = f"fastest of {len(own)} {what}, by its speed-up: {best}"
-    yield make_text(
-        group.key(run, SUBJECT).derive(word), group.rows_of(run), human(ARENA_METHODS, best), note
-    )
+    yield make_text(group.key(run, SUBJECT).derive(word), group.rows_of(run), human(ARENA_METHODS, best), note)
     for number in speedup(run, group, table, (own[best], best), floor_of(table)):
         key = number.key.but(method=SUBJECT, other=word)
         chosen = group.rows_of(run).selector  # which one is the fastest rests on all of them
@@ -245,9 +226,7 @@ def spread(key: Key, source: Source, values: Sequence[float], middle: float, not
     """Return the least and the greatest of several ratios as the interval of one number."""
     low, high = min(values), max(values)
     note = f"least and greatest of {len(values)} {note}"
-    return make_number(
-        key, source, "ratio", middle, low, high, text=range_text(low, high, "ratio"), note=note
-    )
+    return make_number(key, source, "ratio", middle, low, high, text=range_text(low, high, "ratio"), note=note)
 
 
 def memory_gains(run: Run, challengers: tuple[str, ...], tables: tuple[str, ...]) -> Iterator[Number]:
@@ -273,6 +252,4 @@ def padded_float32(run: Run) -> Iterator[Number]:
         key = run.key(row.workload, row.n, "padding", quantity="padded_float32_bytes")
         selector = f"workload={row.workload}, n={row.n}, method=padding, quantity=padded_bytes"
         value = 4 * float(row.value)
-        yield make_number(
-            key, run.from_rows(row.dataset, selector), "bytes", value, note="4 x the bytes as uint8"
-        )
+        yield make_number(key, run.from_rows(row.dataset, selector), "bytes", value, note="4 x the bytes as uint8")

@@ -67,9 +67,7 @@ def _write(name: str, table: Table, folder: Path) -> list[Path]:
 def figures() -> dict[str, tuple[str, Chart]]:
     """Return all figures by name, each with its study."""
     return {
-        name: (study, chart)
-        for study, report in studies.reports().items()
-        for name, chart in report.figures.items()
+        name: (study, chart) for study, report in studies.reports().items() for name, chart in report.figures.items()
     }
 
 

@@ -26,11 +26,7 @@ _GUARD = re.compile(r'\bif has\(\s*"([^"]+)"\s*\)')
 
 
 def build_paper(
-    paper_dir: str | Path,
-    build_dir: str | Path,
-    figures_dir: str | Path,
-    out: str | Path,
-    document: str = DOCUMENTS[0],
+    paper_dir: str | Path, build_dir: str | Path, figures_dir: str | Path, out: str | Path, document: str = DOCUMENTS[0]
 ) -> Path:
     """Check the sources against the numbers and compile them to PDF.
 

@@ -38,7 +38,7 @@ class Run:
     provenance : dict
         What the run's JSON file says.
     kept : dict
-        What :func:`once` made of the run.
+        What :func:`cached` made of the run.
     """
 
     scope: str
@@ -78,7 +78,7 @@ class Run:
         return str(self.provenance.get("ended", ""))[:10]
 
 
-def once(
+def cached(
     make: Callable[Concatenate[Run, _Given], Iterable[_Made]],
 ) -> Callable[Concatenate[Run, _Given], list[_Made]]:
     """Let a function make its list of a run once, since several derivations ask for it; nobody changes what it

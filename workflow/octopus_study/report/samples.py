@@ -12,7 +12,7 @@ import numpy as np
 from octopus_study.measure.dependence import blocks_of, by_process
 from octopus_study.measure.statistics import Interval, over_processes
 from octopus_study.report.frame import Key, Source
-from octopus_study.report.runs import Run, once
+from octopus_study.report.runs import Run, cached
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,9 +34,7 @@ class Group(NamedTuple):
 
     def key(self, run: Run, method: str) -> Key:
         """Return the key of a method's median in this group."""
-        return run.key(
-            self.workload, int(self.n), method, quantity=self.quantity, layer=self.layer, input=self.input
-        )
+        return run.key(self.workload, int(self.n), method, quantity=self.quantity, layer=self.layer, input=self.input)
 
     def rows_of(self, run: Run, method: str = "") -> Source:
         """Return what numbers from the rows of a method, or of all methods, rest on."""
@@ -58,7 +56,7 @@ def groups(run: Run, **equal: object) -> Iterator[tuple[Group, pd.DataFrame]]:
                 yield group, chosen
 
 
-@once
+@cached
 def _grouped(run: Run) -> Iterator[tuple[Group, pd.DataFrame]]:
     for key, rows in run.rows.groupby(list(Group._fields), sort=False):
         yield Group(*key), rows

@@ -68,12 +68,8 @@ def parse(selector: str) -> list[tuple[Condition, ...]]:
 
 def values_of(selector: str, column: str) -> list[str]:
     """Return the values that a selector asks of a column, each once."""
-    conditions = (
-        [one for part in parse(selector) for one in part] if selector and selects_rows(selector) else []
-    )
-    return list(
-        dict.fromkeys(v for one in conditions if one.column == column and one.wanted for v in one.values)
-    )
+    conditions = [one for part in parse(selector) for one in part] if selector and selects_rows(selector) else []
+    return list(dict.fromkeys(v for one in conditions if one.column == column and one.wanted for v in one.values))
 
 
 class Table:
@@ -146,9 +142,7 @@ def _matches(text: str, patterns: tuple[str, ...]) -> bool:
 def _add(alternatives: list[tuple[Condition, ...]], conditions: tuple[Condition, ...]) -> None:
     """Add an alternative, joined with the last one where both differ in the values of one column alone."""
     if alternatives and len(alternatives[-1]) == len(conditions):
-        differing = [
-            i for i, pair in enumerate(zip(alternatives[-1], conditions, strict=True)) if pair[0] != pair[1]
-        ]
+        differing = [i for i, pair in enumerate(zip(alternatives[-1], conditions, strict=True)) if pair[0] != pair[1]]
         if len(differing) == 1:
             place = differing[0]
             old, new = alternatives[-1][place], conditions[place]

@@ -50,9 +50,7 @@ class Series(NamedTuple):
         with atomic_text(Path(f"{stem}.csv")) as stream:
             writer = csv.writer(stream, lineterminator="\n")
             writer.writerow(self.columns)
-            writer.writerows(
-                [repr(float(v)) if isinstance(v, float) else v for v in row] for row in self.rows()
-            )
+            writer.writerows([repr(float(v)) if isinstance(v, float) else v for v in row] for row in self.rows())
         if self.picture is not None:
             np.save(f"{stem}.npy", self.picture, allow_pickle=False)
         return Path(f"{stem}.csv")

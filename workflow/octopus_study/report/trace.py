@@ -25,9 +25,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _SHOWN_ROWS, _SHOWN_METHODS = 4, 4
 
 
-def trace(
-    identifier: str, frame: Frame, claims: Sequence[Claim], paper_dir: Path, claims_yaml: Path
-) -> Iterator[str]:
+def trace(identifier: str, frame: Frame, claims: Sequence[Claim], paper_dir: Path, claims_yaml: Path) -> Iterator[str]:
     """Yield lines on a number, or on a claim and the numbers that decide it.
 
     Parameters
@@ -55,16 +53,12 @@ def trace(
         known = [*by_id, *(number.id for number in frame)]
         near = difflib.get_close_matches(frame.resolve(identifier), known, n=5, cutoff=0.5)
         hint = f" Did you mean one of: {', '.join(near)}?" if near else ""
-        raise InputError(
-            f"There is no number and no claim {identifier!r}.{hint} All ids stand in numbers.csv."
-        )
+        raise InputError(f"There is no number and no claim {identifier!r}.{hint} All ids stand in numbers.csv.")
     decides = [claim.id for claim in claims if number.id in claim.ids(number.machine)]
     yield from _whole(number, frame, decides, paper_dir)
 
 
-def all_traces(
-    frame: Frame, claims: Sequence[Claim], paper_dir: Path, claims_yaml: Path
-) -> dict[str, list[str]]:
+def all_traces(frame: Frame, claims: Sequence[Claim], paper_dir: Path, claims_yaml: Path) -> dict[str, list[str]]:
     """Return what :func:`trace` says of every number and every claim, by its id."""
     decided: dict[str, list[str]] = {}
     for claim in claims:
@@ -103,13 +97,7 @@ def _of_number(number: Number, frame: Frame) -> Iterator[str]:
 def _basis(number: Number) -> str:
     """Say what an interval rests on."""
     processes = number.processes or 1
-    how = (
-        f"over {processes} processes, by Student's t"
-        if processes > 1
-        else "resampled"
-        if number.resampled
-        else ""
-    )
+    how = f"over {processes} processes, by Student's t" if processes > 1 else "resampled" if number.resampled else ""
     one = "of one process: it does not hold another run" if number.of_one_process else ""
     blocks = f"{number.blocks} blocks" if number.blocks else ""
     return "; ".join(filter(None, (blocks, how, one)))
@@ -149,21 +137,19 @@ def _methods(number: Number) -> Iterator[str]:
         for name in condition.values
     )
     for name in list(names or ([number.method] if number.method else []))[:_SHOWN_METHODS]:
-        yield from _field(
-            "method", f"{name}, {' and '.join(_code_of(name, number.study)) or 'named by its study'}"
-        )
+        yield from _field("method", f"{name}, {' and '.join(_code_of(name, number.study)) or 'named by its study'}")
 
 
 @cache
 def _code_of(method: str, study: str) -> list[str]:
     """Return the places where a method's class is, or where the code of its study names it; at most two."""
     name = method.removesuffix(AGAIN)
-    own, peers, shared = (
-        sorted((_PACKAGE / folder).glob("*.py")) for folder in (f"studies/{study}", "peers", "studies")
+    own, baselines, shared = (
+        sorted((_PACKAGE / folder).glob("*.py")) for folder in (f"studies/{study}", "baselines", "studies")
     )
     module, _, kind = next((row.target for row in CROP_METHODS if row.name == name), "").partition(":")
-    target = [_line_of(_PACKAGE / "peers" / f"{module}.py", f"class {kind}(")] if module else []
-    files = [*own, *([] if target else [*peers, *shared])]
+    target = [_line_of(_PACKAGE / "baselines" / f"{module}.py", f"class {kind}(")] if module else []
+    files = [*own, *([] if target else [*baselines, *shared])]
     named = [f"{_short(path)}:{line}" for path in files for line in _named(path, name)]
     return [*target, *named][:2]
 
@@ -172,12 +158,7 @@ def recorded(number: Number) -> Iterator[str]:
     """Yield by which commit and command line the rows were measured, as the provenance beside them says; the commit
     alone where that is older than the record of commands, or isn't there."""
     known = [
-        (
-            git.get("commit") or number.commit,
-            "with changes" if git.get("dirty") else "",
-            git.get("reason"),
-            command,
-        )
+        (git.get("commit") or number.commit, "with changes" if git.get("dirty") else "", git.get("reason"), command)
         for git, command in map(_provenance, number.file.split(AND))
     ]
     for commit, *said, command in known:
@@ -196,9 +177,7 @@ def _provenance(file: str) -> tuple[dict, str | None]:
 @cache
 def _texts(path: Path) -> list[tuple[str, int]]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    nodes = (
-        node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    )
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
     return [(str(node.value), node.lineno) for node in nodes]
 
 
@@ -234,16 +213,10 @@ def _commands(number: Number, frame: Frame) -> Iterator[str]:
         here = number.role == HERE
         machine = (frame.fact(HERE, "id") if here else None) or path.parent.name
         target = (
-            path.as_posix()
-            if here and path.parts[:2] == ("data", "results")
-            else f"data/results/{machine}/{path.name}"
+            path.as_posix() if here and path.parts[:2] == ("data", "results") else f"data/results/{machine}/{path.name}"
         )
         core = "--config effort=core " if here and "core" in path.parts else ""
-        commit = (
-            f"git switch --detach {number.commit[:10]} && "
-            if number.commit and AND not in number.commit
-            else ""
-        )
+        commit = f"git switch --detach {number.commit[:10]} && " if number.commit and AND not in number.commit else ""
         yield f"{commit}snakemake --cores all {core}--force {target}"
 
 
@@ -276,10 +249,7 @@ def _of_claim(claim: Claim, frame: Frame, claims_yaml: Path, paper_dir: Path) ->
         yield from _field(judgement.machine, said)
         for identifier in claim.ids(judgement.scope):
             number = frame.find(identifier)
-            yield from (
-                "",
-                *(_of_number(number, frame) if number else [f"{identifier}: this run has no such number"]),
-            )
+            yield from ("", *(_of_number(number, frame) if number else [f"{identifier}: this run has no such number"]))
 
 
 def _said(identifier: str, paper_dir: Path) -> Iterator[str]:
@@ -288,6 +258,5 @@ def _said(identifier: str, paper_dir: Path) -> Iterator[str]:
     for path in sorted(paper_dir.rglob("*.typ")):
         source = path.read_text(encoding="utf-8")
         yield from (
-            f"{path.as_posix()}:{source.count(chr(10), 0, one.start()) + 1}"
-            for one in pattern.finditer(source)
+            f"{path.as_posix()}:{source.count(chr(10), 0, one.start()) + 1}" for one in pattern.finditer(source)
         )

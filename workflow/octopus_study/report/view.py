@@ -74,9 +74,7 @@ class View:
         """Return the numbers and facts whose columns have the given values; see :meth:`Frame.select`."""
         return self.frame.select(self.machine, self.study, **columns)
 
-    def cases(
-        self, method: str, quantity: str, layers: Collection[str] = (), order: Sequence[str] = ()
-    ) -> list[Key]:
+    def cases(self, method: str, quantity: str, layers: Collection[str] = (), order: Sequence[str] = ()) -> list[Key]:
         """Return the keys under which a method has a value, by workload, n and layer.
 
         Parameters
@@ -91,8 +89,7 @@ class View:
         keys = [number.key for number in numbers if number.known and (not layers or number.layer in layers)]
         if order:
             keys = sorted(
-                (key for key in keys if key.workload in order),
-                key=lambda key: (list(order).index(key.workload), key.n),
+                (key for key in keys if key.workload in order), key=lambda key: (list(order).index(key.workload), key.n)
             )
         return keys
 

@@ -44,8 +44,8 @@ ROWS = (
     Row("1000 boxes of VisDrone, from boxes to batch", _CALL, _CALL),
     Row("the kernel alone", _KERNEL),
     Row("share of the time that writing the result alone takes", f"{_KERNEL}.share_of_write-bound"),
-    Row("kernel, over the fastest library with the same answer", f"{_KERNEL}.speedup_over_best_peer"),
-    Row("from boxes to batch, over the fastest such library", f"{_CALL}.speedup_over_best_peer"),
+    Row("kernel, over the fastest library with the same answer", f"{_KERNEL}.speedup_over_best_baseline"),
+    Row("from boxes to batch, over the fastest such library", f"{_CALL}.speedup_over_best_baseline"),
     Row("28 boxes, from boxes to batch", _FEW),
     Row("the same, over roiconvert, which is called from C and rounds", f"{_FEW}.speedup_over_roiconvert"),
     Row("one thread each, over OpenCV's fastest form", cpu=f"{_ONE_THREAD}.speedup_over_best_opencv"),
@@ -57,25 +57,17 @@ ROWS = (
         "the same, over transformers, which also makes room for its result",
         *(f"{name}.host.speedup_over_transformers" for name in _IMAGES),
     ),
-    Row(
-        "Qwen2-VL's processor, replaced, images in memory: least speed-up",
-        *[f"{_PREPARED}.least_{_OVER}"] * 2,
-    ),
+    Row("Qwen2-VL's processor, replaced, images in memory: least speed-up", *[f"{_PREPARED}.least_{_OVER}"] * 2),
     Row("the same: greatest speed-up", *[f"{_PREPARED}.greatest_{_OVER}"] * 2),
     Row(
-        "{} JPEG files (on the CPU {}) to rows, over Pillow in one thread and that processor".format(
-            *_COUNTS
-        ),
+        "{} JPEG files (on the CPU {}) to rows, over Pillow in one thread and that processor".format(*_COUNTS),
         *(f"{name}.speedup_{_OVER}" for name in _FILES),
     ),
     Row(
         "the same, over torchvision's decoder and that processor",
         *(f"{name}.speedup_{_OVER}-torchvision" for name in _FILES),
     ),
-    Row(
-        "32 Pillow images, processor and vision tower together",
-        f"{_STEP}.speedup_{_OVER}",
-    ),
+    Row("32 Pillow images, processor and vision tower together", f"{_STEP}.speedup_{_OVER}"),
 )
 STUDIES = frozenset(id.partition(".")[0] for row in ROWS for id in row[1:] if id)
 
@@ -125,11 +117,7 @@ def inputs_block(frame: Frame) -> str:
 def times(rows: Iterable[Timing]) -> str:
     """Return what the commands take, as Markdown."""
     shown = [
-        (
-            f"`make {row.target}`",
-            f"{row.seconds / 60:.0f} min",
-            f"{row.where}; {row.day}, commit {row.commit}",
-        )
+        (f"`make {row.target}`", f"{row.seconds / 60:.0f} min", f"{row.where}; {row.day}, commit {row.commit}")
         for row in rows
         if row.step == "all"
     ]

@@ -51,9 +51,7 @@ def _study(name: str, claims: list[dict[str, Any]]) -> str:
         parts.append(table(("it shows", "name", ""), ((kind, f"`{key}`", text) for kind, key, text in shown)))
     if claims:
         rows = ((claim["claim"], claim["source"], claim["kind"]) for claim in claims)
-        parts.append(
-            _folded(f"Claims that it decides: {len(claims)}", table(("claim", "source", "kind"), rows))
-        )
+        parts.append(_folded(f"Claims that it decides: {len(claims)}", table(("claim", "source", "kind"), rows)))
     return "\n".join(filter(None, parts))
 
 
@@ -84,14 +82,8 @@ def verified_page(root: Path) -> str:
         if folder.is_dir()
     }
     days = sorted(record["ended"][:10] for runs in records.values() for record in runs)
-    head = (
-        f"# Last verified\n\nThe last reference was measured on **{days[-1]}**.\n"
-        if days
-        else "# Last verified\n"
-    )
-    runs = table(
-        ("machine", "device", "Python", "driver", "measured", "commits"), map(_machine, records.items())
-    )
+    head = f"# Last verified\n\nThe last reference was measured on **{days[-1]}**.\n" if days else "# Last verified\n"
+    runs = table(("machine", "device", "Python", "driver", "measured", "commits"), map(_machine, records.items()))
     versions = _versions(records, _locked((root / LOCK).read_text(encoding="utf-8")))
     return (
         f"{head}\nWhat was measured, when, and with which versions; from the provenance beside the rows.\n\n{runs}\n"
@@ -127,16 +119,13 @@ def _locked(lock: str) -> dict[str, str]:
 def licences_page(root: Path) -> str:
     """Return the licence of every package of the lock that is installed here, and who needs it."""
     lock = (root / LOCK).read_text(encoding="utf-8")
-    needing = {
-        name: marks for name, marks in re.findall(r"^([\w.-]+)==(?:.*\n +)+?# for (.+)$", lock, re.MULTILINE)
-    }
+    needing = {name: marks for name, marks in re.findall(r"^([\w.-]+)==(?:.*\n +)+?# for (.+)$", lock, re.MULTILINE)}
     rows = sorted(set(_licence_rows(needing)))
     return (
         "# Dependencies and licences\n\nOctopus is under the MIT licence. The library needs NumPy and Numba alone; the "
         "other packages are the artifact's, its tests' and this documentation's. Data have terms of their own "
         "([Data](reproduce.md#data)). The list is of the packages of the lock that were installed where this page was "
-        "built, with the licence that each declares.\n\n"
-        + table(("package", "version", "licence", "for"), rows)
+        "built, with the licence that each declares.\n\n" + table(("package", "version", "licence", "for"), rows)
     )
 
 
@@ -152,6 +141,4 @@ def licence(found: Distribution) -> str:
     data: Any = found.metadata
     classifiers = [text for text in data.get_all("Classifier", []) if text.startswith("License ::")]
     names = ", ".join(text.rpartition(" :: ")[2] for text in classifiers)
-    return (
-        data.get("License-Expression") or names or (data.get("License") or "not declared").partition("\n")[0]
-    )
+    return data.get("License-Expression") or names or (data.get("License") or "not declared").partition("\n")[0]

@@ -51,23 +51,14 @@ def draw_ragged() -> Figure:
     import matplotlib.pyplot as plt
 
     frame = octopus.crop_resize(
-        drone_frame(drone_pool(60)),
-        [[0, 0, 1920, 1080]],
-        (540, 960),
-        antialias=True,
-        dtype="uint8",
-        layout="NHWC",
+        drone_frame(drone_pool(60)), [[0, 0, 1920, 1080]], (540, 960), antialias=True, dtype="uint8", layout="NHWC"
     )[0]
     corners = ((250, 360), (290, 90), (165, 500), (30, 750))
     pictures = [frame[y : y + h, x : x + w] for (y, x), (h, w) in zip(corners, CUTS, strict=True)]
     rows, grid = images.patch_rows(pictures, [near(cut) for cut in CUTS], scale=255)
     colors = [BLUE, ORANGE, PURPLE, GREEN]
     figure, axes = plt.subplots(
-        1,
-        1 + len(pictures),
-        figsize=(9, 2.6),
-        width_ratios=[*(w for _, w in CUTS), 800],
-        layout="constrained",
+        1, 1 + len(pictures), figsize=(9, 2.6), width_ratios=[*(w for _, w in CUTS), 800], layout="constrained"
     )
     for axis, picture, color in zip(axes, pictures, colors, strict=False):
         axis.imshow(picture)

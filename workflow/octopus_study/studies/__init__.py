@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def run_study(
-    study: str, *, config: Config, receipt: Path, out: Path, replicate: int = 1, kept: Path | None = None
+    study: str, *, config: Config, manifest: Path, out: Path, replicate: int = 1, kept: Path | None = None
 ) -> Path:
     """Run one study and write its rows as CSV and its provenance beside them as JSON.
 
@@ -26,7 +26,7 @@ def run_study(
     ----------
     study : str
         One of `STUDIES`.
-    receipt : Path
+    manifest : Path
         What `octopus fetch` wrote: which data there are, and where.
     out : Path
         The CSV; the provenance goes to the same name with `.json`.
@@ -48,7 +48,7 @@ def run_study(
 
     if study not in STUDIES:
         raise InputError(f"there is no study {study!r}; use one of {', '.join(STUDIES)}")
-    context = make_context(study, config, Path(receipt), replicate)
+    context = make_context(study, config, Path(manifest), replicate)
     plan = import_module(f"octopus_study.studies.{study}.study").plan
     rows = measure_plan(context, plan(context), kept)
-    return write_run(context, [*rows, *further_rows(context, Path(receipt), plan)], Path(out))
+    return write_run(context, [*rows, *further_rows(context, Path(manifest), plan)], Path(out))

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from octopus.errors import InputError
+from octopus_study.baselines.availability import Unavailable, make_all
 from octopus_study.measure import Budget, Case, Clock, Method, Row, again, run_paired, unavailable
 from octopus_study.measure.dependence import PROCESS_BLOCKS
-from octopus_study.peers.availability import Unavailable, make_all
 from octopus_study.status import NO_ANSWER
 from octopus_study.studies.context import Context
 
@@ -96,9 +96,7 @@ class Part:
         present = {(*row.case, row.layer, row.quantity, row.method) for row in rows}
         for comparison in self.comparisons:
             key = (*comparison.case, comparison.layer, comparison.quantity)
-            yield from comparison.gaps(
-                reason, [name for name in comparison.methods if (*key, name) not in present]
-            )
+            yield from comparison.gaps(reason, [name for name in comparison.methods if (*key, name) not in present])
 
 
 def compare(

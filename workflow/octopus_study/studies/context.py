@@ -18,7 +18,9 @@ from octopus.backends import cpu
 from octopus.backends.cuda import memory as cuda_memory
 from octopus.backends.cuda.device import current, driver
 from octopus_study import names
-from octopus_study.data.receipt import Receipt, read_receipt
+from octopus_study.baselines import native_build, onnx_runtime
+from octopus_study.baselines.availability import Unavailable
+from octopus_study.data.manifest import Manifest, read_manifest
 from octopus_study.data.scene import Scene, load_scene
 from octopus_study.data.workload import Workload, load_workload
 from octopus_study.errors import DataError, MeasureError
@@ -38,8 +40,6 @@ from octopus_study.measure import (
 from octopus_study.measure.dependence import LAYERS
 from octopus_study.measure.environment import claims_rules
 from octopus_study.measure.provenance import provenance, utc_now
-from octopus_study.peers import native_build, onnx_runtime
-from octopus_study.peers.availability import Unavailable
 
 if TYPE_CHECKING:
     from octopus_study.config import Config
@@ -68,8 +68,8 @@ class Context:
     study: str
     config: Config
     device: str  # {"cpu", "cuda"}
-    receipt: Receipt
-    data: Workload | Scene  # what the receipt points to; `workload` and `scene` give it by its kind
+    manifest: Manifest
+    data: Workload | Scene  # what the manifest points to; `workload` and `scene` give it by its kind
     machine: dict[str, Any]  # facts at the start of the study
     started: datetime
     throttle: GpuThrottle | CpuThrottle  # why the device was slowed down since the last call
@@ -89,18 +89,14 @@ class Context:
     def workload(self) -> Workload:
         """Frame and boxes of the drone's data."""
         if not isinstance(self.data, Workload):
-            raise DataError(
-                f"{self.study} needs the receipt of visdrone-val, found one of {self.receipt.dataset}"
-            )
+            raise DataError(f"{self.study} needs the manifest of visdrone-val, found one of {self.manifest.dataset}")
         return self.data
 
     @property
     def scene(self) -> Scene:
         """The satellite's band."""
         if not isinstance(self.data, Scene):
-            raise DataError(
-                f"{self.study} needs the receipt of sentinel2-b04, found one of {self.receipt.dataset}"
-            )
+            raise DataError(f"{self.study} needs the manifest of sentinel2-b04, found one of {self.manifest.dataset}")
         return self.data
 
     @property
@@ -187,7 +183,7 @@ class Context:
             _set_threads(before)
 
 
-def make_context(study: str, config: Config, receipt_path: Path, replicate: int = 1) -> Context:
+def make_context(study: str, config: Config, manifest_path: Path, replicate: int = 1) -> Context:
     """Resolve the device, load the data, and set the number of CPU threads.
 
     Raises
@@ -195,7 +191,7 @@ def make_context(study: str, config: Config, receipt_path: Path, replicate: int 
     DeviceError
         The configuration asks for a GPU and none is usable.
     DataError
-        The data that the receipt names are not there.
+        The data that the manifest names are not there.
     """
     # Waiting threads that spin take the cores from the one that works as soon as anything else runs; on two cores
     # that made small parallel regions tens of times slower. Read when the thread pool starts.
@@ -205,15 +201,15 @@ def make_context(study: str, config: Config, receipt_path: Path, replicate: int 
     code = source_digest()
     threads = min(available_cores(), cpu.cores()) if config.threads == "auto" else config.threads
     _set_threads(threads)
-    receipt = read_receipt(receipt_path)
-    if receipt.synthetic:
-        log.info("the data are synthetic (%s): the numbers of this run stand for themselves", receipt.reason)
+    manifest = read_manifest(manifest_path)
+    if manifest.synthetic:
+        log.info("the data are synthetic (%s): the numbers of this run stand for themselves", manifest.reason)
     return Context(
         study=study,
         config=config,
         device=device,
-        receipt=receipt,
-        data=load_scene(receipt_path) if "sentinel2" in receipt.dataset else load_workload(receipt_path),
+        manifest=manifest,
+        data=load_scene(manifest_path) if "sentinel2" in manifest.dataset else load_workload(manifest_path),
         machine=machine_facts(device, threads),
         started=started,
         throttle=GpuThrottle() if device == "cuda" else CpuThrottle(),
@@ -238,7 +234,7 @@ def write_run(context: Context, rows: Iterable[Row], out: Path) -> Path:
     record = provenance(
         context.study,
         context.config,
-        context.receipt,
+        context.manifest,
         context.started,
         utc_now(),
         machine=context.machine,

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.baselines.job import CropJob, make_job
 from octopus_study.data.distributions import padding_waste
 from octopus_study.measure import Case, Method, Row, check_answers
-from octopus_study.peers.job import CropJob, make_job
 from octopus_study.reference import crops as reference
 from octopus_study.status import Answer, different
 from octopus_study.studies.comparison import Comparison, compare
@@ -69,14 +69,10 @@ def checked_rows(
 ) -> list[Row]:
     """Check the methods once, as :func:`check` does, then time them in each of the comparisons."""
     answers = check(job, methods, expected, every)
-    return [
-        row for comparison in comparisons for row in compare(context, comparison, methods, answers, missing)
-    ]
+    return [row for comparison in comparisons for row in compare(context, comparison, methods, answers, missing)]
 
 
-def check(
-    job: CropJob, methods: Sequence[Method], expected: NDArray[np.float32], every: int = 1
-) -> dict[str, str]:
+def check(job: CropJob, methods: Sequence[Method], expected: NDArray[np.float32], every: int = 1) -> dict[str, str]:
     """The answers of a job's methods, one by one; its memory is poisoned before each.
 
     With `every`, `expected` holds each `every`-th crop, and the others are not compared. A method without a result

@@ -7,10 +7,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.baselines.fused import Octopus
+from octopus_study.baselines.opencv import ONE_THREAD
 from octopus_study.data.workload import sample_boxes
 from octopus_study.measure import Case, Row
-from octopus_study.peers.fused import Octopus
-from octopus_study.peers.opencv import ONE_THREAD
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import ReferenceCrops, checked_rows, crop_job, every_checked
@@ -24,9 +24,7 @@ def part(case: Case, crops: ReferenceCrops, boxes: NDArray[np.int32] | None = No
     return Part(partial(_measure, crops=crops, boxes=boxes), (comparison,))
 
 
-def _measure(
-    context: Context, part: Part, crops: ReferenceCrops, boxes: NDArray[np.int32] | None
-) -> list[Row]:
+def _measure(context: Context, part: Part, crops: ReferenceCrops, boxes: NDArray[np.int32] | None) -> list[Row]:
     context.require_room(part.case.n)
     if boxes is None:
         boxes = sample_boxes(context.workload.pool, part.case.n, context.seed)

@@ -30,7 +30,7 @@ MEASURE = "octopus_study.studies.processes:measure"
 LEAST_SECONDS = 300  # what a process may always take; else twice the time of the first one
 
 
-def further_rows(context: Context, receipt: Path, plan: Plan) -> list[Row]:
+def further_rows(context: Context, manifest: Path, plan: Plan) -> list[Row]:
     """Rows of the further processes; what fails in one is logged and noted in the provenance, and has none there."""
     count = context.config.measure.processes if context.shared else 1
     empty_caches(context.device)
@@ -39,7 +39,7 @@ def further_rows(context: Context, receipt: Path, plan: Plan) -> list[Row]:
     limit = max(LEAST_SECONDS, 2 * (utc_now() - context.started).total_seconds())
     for process in range(1, count):
         try:
-            found, why = _measured(context, _task(context, receipt, plan, process), limit)
+            found, why = _measured(context, _task(context, manifest, plan, process), limit)
             rows += found
             failed += why
         except MeasureError as error:
@@ -74,14 +74,14 @@ def _measured(context: Context, task: dict[str, Any], limit: float) -> tuple[lis
     return rows, [f"process {process}, {line}" for line in failed]
 
 
-def _task(context: Context, receipt: Path, plan: Plan, process: int) -> dict[str, Any]:
+def _task(context: Context, manifest: Path, plan: Plan, process: int) -> dict[str, Any]:
     of_context = {"study": context.study, "config": context.config, "shared": context.shared}
-    return {**of_context, "receipt": receipt, "plan": plan, "process": process}
+    return {**of_context, "manifest": manifest, "plan": plan, "process": process}
 
 
 def measure(task: dict[str, Any]) -> tuple[list[Row], list[str]]:
     """Measure, in a further process, what the first one asks for; what fails here is left out, and said."""
-    context = make_context(task["study"], task["config"], task["receipt"])
+    context = make_context(task["study"], task["config"], task["manifest"])
     context = replace(context, process=task["process"], shared=task["shared"])
     rows: list[Row] = []
     failed: list[str] = []

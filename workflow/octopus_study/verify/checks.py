@@ -76,6 +76,4 @@ def summary(results: list[Result], scene: Scene) -> str:
     wrong = sum(min(result.outcome.count, len(result.outcome.faults)) for result in results)
     what = f"{scene.paths.build}" if scene.is_built else "a report built for this, since there is none"
     failed = [result.name for result in results if result.outcome.faults]
-    return f"{count - wrong} of {count} identical, against {what}" + (
-        f"; red: {', '.join(failed)}" if failed else ""
-    )
+    return f"{count - wrong} of {count} identical, against {what}" + (f"; red: {', '.join(failed)}" if failed else "")

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from octopus_study.baselines.fused import Octopus
+from octopus_study.baselines.job import CropJob, make_job
+from octopus_study.baselines.method import CropMethod
+from octopus_study.baselines.opencv import OpenCv, OpenCvInPlace
 from octopus_study.measure import Budget, Case, HostClock, Method, run_paired
-from octopus_study.peers.fused import Octopus
-from octopus_study.peers.job import CropJob, make_job
-from octopus_study.peers.method import CropMethod
-from octopus_study.peers.opencv import OpenCv, OpenCvInPlace
 from octopus_study.power.ina3221 import Ina3221Source
 from octopus_study.power.lint import lint_file
 from octopus_study.reference import crops as reference
@@ -92,9 +92,7 @@ def answers(_: Scene) -> Iterator[tuple[str, bool]]:
 
 
 def _judged(job: CropJob, method: CropMethod, right: np.ndarray) -> str:
-    batch: Any = SimpleNamespace(
-        methods=[method], every=1, expected={method.edge: right}, locked=None, job=job
-    )
+    batch: Any = SimpleNamespace(methods=[method], every=1, expected={method.edge: right}, locked=None, job=job)
     return layers._answer(batch, method.timed(), HostClock(), {})
 
 
@@ -128,9 +126,7 @@ def _row_units() -> Iterator[tuple[str, bool]]:
     budget = Budget(min_blocks=1, max_blocks=1, min_seconds=0, max_seconds=0)
     for unit, expected in (("ns", 1_500_000.0), ("us", 1500.0), ("ms", 1.5), ("s", 0.0015)):
         case = Case("stage_timing", "n/a", "none", 1)
-        rows = run_paired(
-            case, "end_to_end", unit, [Method("one", lambda: None)], _Fixed(), budget, NO_ANSWER, 0
-        )
+        rows = run_paired(case, "end_to_end", unit, [Method("one", lambda: None)], _Fixed(), budget, NO_ANSWER, 0)
         value = next(row.value for row in rows if row.quantity == "end_to_end")
         yield f"1.5 ms are stored as {value:g} {unit}", abs(value / expected - 1) < 1e-9
 
@@ -195,9 +191,7 @@ def baselines(_: Scene) -> Iterator[tuple[str, bool]]:
     job = _job()
     for kind in (OpenCv, OpenCvInPlace):
         method, resize, calls = kind(job), cv2.resize, []
-        cv2.resize = lambda *args, calls=calls, resize=resize, **options: (
-            calls.append(1) or resize(*args, **options)
-        )
+        cv2.resize = lambda *args, calls=calls, resize=resize, **options: calls.append(1) or resize(*args, **options)
         try:
             method.run()
         finally:
@@ -214,9 +208,7 @@ def _plain_loop(job: CropJob) -> None:
     cv2.setNumThreads(1)
     mean, inverse = np.array(_MEAN, np.float32), (1 / np.array(_STD)).astype(np.float32)
     for index, (x1, y1, x2, y2) in enumerate(job.boxes.tolist()):
-        crop = cv2.resize(
-            job.frame[y1:y2, x1:x2].astype(np.float32), _SIZE[::-1], interpolation=cv2.INTER_LINEAR
-        )
+        crop = cv2.resize(job.frame[y1:y2, x1:x2].astype(np.float32), _SIZE[::-1], interpolation=cv2.INTER_LINEAR)
         job.out[index] = ((crop - mean) * inverse).transpose(2, 0, 1)
 
 

@@ -1,4 +1,4 @@
-"""Numbers computed again on a short road: NumPy on the texts of the rows that their selectors take.
+"""Numbers computed again the short way: NumPy on the texts of the rows that their selectors take.
 
 None of the code that derives the numbers is used, but for what a selector means.
 """
@@ -82,7 +82,7 @@ def _ratio(number: Number) -> float | None:
     if kind not in ("speedup", "times", "share", "gain") or number.role == PUBLISHED:
         return None
     methods = _methods(number)
-    if kind == "speedup" and number.other == "best_peer":
+    if kind == "speedup" and number.other == "best_baseline":
         best = number.note.rpartition(": ")[2]
         own = subject_of(best)
         return _over(number, own if own in _column(number, "method") else "octopus", best)

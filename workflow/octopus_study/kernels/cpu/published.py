@@ -25,10 +25,7 @@ def crop_resize(frame, metadata, crops):
     for block in numba.prange(crops.shape[0] * bands):
         item = block // bands
         first = (block - item * bands) * ROWS
-        x, y = (
-            np.uint32(metadata[item, 0]),
-            np.uint32(metadata[item, 1]),
-        )  # unsigned: no test for negative indices
+        x, y = (np.uint32(metadata[item, 0]), np.uint32(metadata[item, 1]))  # unsigned: no test for negative indices
         w, h = metadata[item, 2], metadata[item, 3]
         scale_x, scale_y = np.float32(w) / np.float32(width), np.float32(h) / np.float32(height)
         for row in range(first, min(first + ROWS, height)):

@@ -40,9 +40,7 @@ def crop_resize(frame, metadata, crops, first):
         y_low, y_high, wy = _sample(row, scale_y, half, np.int32(h - 1))
         x_low, x_high, wx = _sample(column, scale_x, half, np.int32(w - 1))
         for c in range(channels):
-            top = _lerp(
-                np.float32(frame[y + y_low, x + x_low, c]), np.float32(frame[y + y_low, x + x_high, c]), wx
-            )
+            top = _lerp(np.float32(frame[y + y_low, x + x_low, c]), np.float32(frame[y + y_low, x + x_high, c]), wx)
             bottom = _lerp(
                 np.float32(frame[y + y_high, x + x_low, c]), np.float32(frame[y + y_high, x + x_high, c]), wx
             )

@@ -50,9 +50,7 @@ def end_of(number: Number) -> float:
     return number.high if number.high == number.high else number.value
 
 
-def stack(
-    axis: Axes, place: float, parts: Mapping[str, float], colors: Mapping[str, str], **look: Any
-) -> float:
+def stack(axis: Axes, place: float, parts: Mapping[str, float], colors: Mapping[str, str], **look: Any) -> float:
     """Draw parts one behind the other and return where the last one ends; `look` may have ``labels`` by part."""
     labels, passed = look.pop("labels", {}), 0.0
     for part, value in parts.items():
@@ -61,9 +59,7 @@ def stack(
     return passed
 
 
-def names(
-    axis: Axes, labels: Sequence[str], room: int | None = None, edge: float = 0.4, **options: Any
-) -> None:
+def names(axis: Axes, labels: Sequence[str], room: int | None = None, edge: float = 0.4, **options: Any) -> None:
     """Name the bars at places 0, 1 … from the top; `room` is for how many there is space."""
     axis.set_yticks(range(len(labels)), labels, **options)
     axis.set_ylim((len(labels) if room is None else room) - edge, edge - 1)

@@ -46,13 +46,7 @@ STAGE_COLORS = {
     "rest": LIGHT,
 }
 SHAPE_COLORS = {"step64": ORANGE, "whole": VERMILION, "split": BLUE}
-WORKLOAD_COLORS = {
-    "uniform": ORANGE,
-    "long-tail": SKY,
-    "bimodal": GREEN,
-    "temporal": BLACK,
-    "visdrone": VERMILION,
-}
+WORKLOAD_COLORS = {"uniform": ORANGE, "long-tail": SKY, "bimodal": GREEN, "temporal": BLACK, "visdrone": VERMILION}
 # Machines are told apart by marker, filled when measured and hollow when published.
 MACHINE_MARKERS = ("o", "s", "D", "^", "v")
 MACHINE_COLORS = (BLUE, VERMILION, GREEN, PURPLE, BLACK)

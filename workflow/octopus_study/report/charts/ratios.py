@@ -56,17 +56,10 @@ def draw(
     notes = [
         note
         for view, panel in panels.items()
-        for note in (
-            _without(view, panel, others, timed, called, name_of),
-            _hatched(view, panel, called, name_of),
-        )
+        for note in (_without(view, panel, others, timed, called, name_of), _hatched(view, panel, called, name_of))
         if note
     ]
-    looks = {
-        called[name]: {"color": METHOD_COLORS[name]}
-        for name in (SUBJECT, *others)
-        if name in {SUBJECT, *timed}
-    }
+    looks = {called[name]: {"color": METHOD_COLORS[name]} for name in (SUBJECT, *others) if name in {SUBJECT, *timed}}
     if any(bar.differs for there in groups for bar in there.values()):
         looks |= style.DIFFERENT
     rows = -(-len(looks) // _COLUMNS)
@@ -133,11 +126,7 @@ def _in_cases(name: str, notes: Mapping[str, str], cases: Sequence[str]) -> Iter
 def _timed(view: View, key: Key, others: Sequence[str], own: Mapping[str, str]) -> dict[str, Bar]:
     """Return the bars of a case, by the other method."""
     found = {method: view.get(key.but(method=own.get(method, SUBJECT)).speedup(method)) for method in others}
-    return {
-        method: Bar(number, _differs(view, key.but(method=method)))
-        for method, number in found.items()
-        if number
-    }
+    return {method: Bar(number, _differs(view, key.but(method=method))) for method, number in found.items() if number}
 
 
 def _differs(view: View, key: Key) -> str:

@@ -82,18 +82,9 @@ def finish(figure: Figure, footer: str, synthetic: bool, real: str = "VisDrone")
     if synthetic:
         above = 0.24
         style = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": VERMILION}
-        note = f"synthetic: generated data stand in for {real}" + (
-            " on this machine" if width > COLUMN else ""
-        )
+        note = f"synthetic: generated data stand in for {real}" + (" on this machine" if width > COLUMN else "")
         figure.text(
-            1 - 0.08 / width,
-            1 + 0.12 / height,
-            note,
-            ha="right",
-            va="center",
-            fontsize=7,
-            color=VERMILION,
-            bbox=style,
+            1 - 0.08 / width, 1 + 0.12 / height, note, ha="right", va="center", fontsize=7, color=VERMILION, bbox=style
         )
     return Bbox([[0, -below], [width, height + above]])
 
@@ -209,9 +200,7 @@ def words(figure: Figure, sentence: str) -> Figure:
 def bottom_legend(axes: list[Axes], columns: int, **options: Any) -> None:
     """Put one legend for all axes below them, each label once."""
     entries = _entries(axes)
-    axes[0].figure.legend(
-        entries.values(), entries.keys(), loc="outside lower center", ncols=columns, **options
-    )
+    axes[0].figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns, **options)
 
 
 def _entries(axes: list[Axes]) -> dict[str, Any]:

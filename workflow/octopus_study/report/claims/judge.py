@@ -46,9 +46,7 @@ def judge(claim: Claim, frame: Frame) -> Iterator[Judgement]:
             _require_condition(claim, machine, frame)
             cases = list(_cases(claim, machine, frame, proxy))
             outcome = _together([case.outcome for case in cases])
-            lacking = next(
-                (name for name in claim.ids(machine) if not frame.get(_stand_in(claim, name, proxy))), ""
-            )
+            lacking = next((name for name in claim.ids(machine) if not frame.get(_stand_in(claim, name, proxy))), "")
             if lacking and outcome.verdict != "not reproduced":
                 cases = []
                 raise NotHereError(_why_absent(lacking, frame))
@@ -57,9 +55,7 @@ def judge(claim: Claim, frame: Frame) -> Iterator[Judgement]:
         yield _judgement(claim, machine, frame, cases, outcome, proxy)
 
 
-def _judgement(
-    claim: Claim, machine: str, frame: Frame, cases: list[_Case], outcome: Outcome, proxy: str
-) -> Judgement:
+def _judgement(claim: Claim, machine: str, frame: Frame, cases: list[_Case], outcome: Outcome, proxy: str) -> Judgement:
     parts = claim.parts() if claim.number else ()
     limits = [case.limits for case in cases] or [_limits(claim, claim, part, frame) for part in parts]
     target = _once([one.target for one in limits])
@@ -236,9 +232,7 @@ def _looks_like(limits: Limits, number: Number) -> bool:
     """Say whether an end of an interval looks like a limit at the usual digits."""
     ends = {significant(end) for end in (number.low, number.high)}
     unit = size_of(number.unit)
-    return any(
-        math.isfinite(limit) and significant(limit / unit) in ends for limit in (limits.low, limits.high)
-    )
+    return any(math.isfinite(limit) and significant(limit / unit) in ends for limit in (limits.low, limits.high))
 
 
 def _why_absent(name: str, frame: Frame) -> str:
@@ -263,9 +257,7 @@ def _elsewhere(name: str, frame: Frame) -> str:
     machine, _, rest = name.partition(".")
     on_gpus = {frame.is_gpu(other) for other in frame.machines() if frame.get(f"{other}.{rest}")}
     return (
-        f"measured on {'GPUs' if True in on_gpus else 'CPUs'} alone"
-        if on_gpus == {not frame.is_gpu(machine)}
-        else ""
+        f"measured on {'GPUs' if True in on_gpus else 'CPUs'} alone" if on_gpus == {not frame.is_gpu(machine)} else ""
     )
 
 

@@ -67,9 +67,7 @@ def decide(
     if near and floor <= _room(limits, number.unit):
         return _plain(near)
     if _side(*_widened(low - margin, high + margin, floor, number.unit), limits) is None:
-        return Outcome(
-            "ambiguous", f"ends nearer to the limit than the noise floor of {significant(100 * floor)} %"
-        )
+        return Outcome("ambiguous", f"ends nearer to the limit than the noise floor of {significant(100 * floor)} %")
     return _plain(near)
 
 

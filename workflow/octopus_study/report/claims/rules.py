@@ -115,10 +115,7 @@ class Rule(BaseModel):
         """Return the patterns of its numbers by the part of the published ids that they belong to."""
         if not self.each:
             return {"": self.number}
-        return {
-            key: tuple(name.replace("{each}", part) for name in self.number)
-            for key, part in self.each.items()
-        }
+        return {key: tuple(name.replace("{each}", part) for name in self.number) for key, part in self.each.items()}
 
     def ids(self, machine: str) -> list[str]:
         """Return the ids of its numbers on one machine."""
@@ -180,9 +177,7 @@ class Rule(BaseModel):
         room = [_printed(self.tolerance, "fraction")] if self.tolerance else []
         if self.room:
             points = unit in ("fraction", "percent")
-            room.append(
-                f"{100 * self.room * size_of(unit):g} points" if points else _printed(self.room, unit)
-            )
+            room.append(f"{100 * self.room * size_of(unit):g} points" if points else _printed(self.room, unit))
         return " ± ".join([target, *room])
 
 
@@ -245,9 +240,7 @@ def _claim(record: dict[str, Any], path: str | Path) -> Claim:
     try:
         return Claim.model_validate(record)
     except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, one['loc'])) or 'rule'}: {one['msg']}" for one in error.errors()
-        )
+        faults = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'rule'}: {one['msg']}" for one in error.errors())
         raise InputError(f"Claim {record.get('id', '(without id)')} in {path}: {faults}.") from None
 
 

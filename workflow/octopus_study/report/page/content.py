@@ -77,10 +77,7 @@ def _rank(row: ClaimRow) -> tuple[bool, bool, bool]:
 
 def _row(claim: Claim, judged: dict[str, Judgement], scopes: list[str]) -> ClaimRow:
     known = [judged[scope] for scope in scopes if scope in judged]
-    cells = [
-        (judged[scope].verdict, judged[scope].measured) if scope in judged else ("", MISSING)
-        for scope in scopes
-    ]
+    cells = [(judged[scope].verdict, judged[scope].measured) if scope in judged else ("", MISSING) for scope in scopes]
     decided = [one for one in known if one.verdict != NOT_HERE]
     verdict = ", ".join(dict.fromkeys(one.verdict for one in decided)) or (NOT_HERE if known else NO_RUN)
     notes = dict.fromkeys(note for one in decided or known for note in one.notes)

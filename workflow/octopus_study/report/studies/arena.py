@@ -110,14 +110,14 @@ def bound_shares(run: Run) -> Iterator[Number]:
                 yield from (number for number in numbers if number.derived == "share")
 
 
-def best_peers(run: Run) -> Iterator[Number]:
+def best_baselines(run: Run) -> Iterator[Number]:
     """Yield the fastest library that gives the same answer, the fastest form of OpenCV, and the speed-ups over them;
     the kernel with itself has none."""
     for group, rows, table in _timed(run):
         if group.workload not in KERNEL_WORKLOADS and group.quantity in TIMED.values():
             same = set(rows["method"]) - set(rows.loc[rows["status"] != MethodStatus.SAME, "method"])
             others = [name for name in table if name in same and not name.startswith(OWN)]
-            yield from fastest(run, group, table, others, "best_peer", "peers with the same answer")
+            yield from fastest(run, group, table, others, "best_baseline", "baselines with the same answer")
             yield from best_opencv(run, group, table)
 
 
@@ -129,9 +129,7 @@ def memory_ratios(frame: Frame) -> Iterator[Number]:
             published = view.get(grown.key.but(method=other))
             if grown.known and grown.method != other and published and published.value > 0:
                 ratio, note = grown.value / published.value, f"device delta / that of {other}"
-                yield make_number(
-                    grown.key.derive("times", other), joined(grown, published), "ratio", ratio, note=note
-                )
+                yield make_number(grown.key.derive("times", other), joined(grown, published), "ratio", ratio, note=note)
 
 
 def transfer_shares(frame: Frame) -> Iterator[Number]:
@@ -228,9 +226,7 @@ _SHARE = {"derived": "share", "other": BOUND}
 
 def _gain(workload: str) -> Cell:
     """Say the speed-up of a step of the kernel over the one before."""
-    return lambda view, key: cells.speedup_text(
-        view.frame, key.but(workload=workload), _BEFORE.get(key.method, "")
-    )
+    return lambda view, key: cells.speedup_text(view.frame, key.but(workload=workload), _BEFORE.get(key.method, ""))
 
 
 LADDER = Spec(
@@ -250,9 +246,7 @@ LADDER = Spec(
         ),
     ],
     cases=lambda view: [
-        key.but(method=step)
-        for key in comparisons(view, "ladder", "device")
-        for step in (*LADDER_STEPS, BOUND)
+        key.but(method=step) for key in comparisons(view, "ladder", "device") for step in (*LADDER_STEPS, BOUND)
     ],
     title=lambda view: f"{view.title}: n = {comparisons(view, 'ladder', 'device')[0].n}",
     caption="The kernel step by step, boxes on the device, by events with a cold L2; medians with intervals of "
@@ -282,16 +276,7 @@ CALLS = Spec(
 )
 _LINES = ("memory_payload", "memory_allocator_peak", "memory_device_delta", "memory_fixed")
 # One method of each kind: the others of a library differ little.
-_OF_MEMORY = [
-    "octopus",
-    "published",
-    "tensorrt-padded",
-    "padded-torch",
-    "cvcuda",
-    "dali",
-    "roi-align",
-    "grid-sample",
-]
+_OF_MEMORY = ["octopus", "published", "tensorrt-padded", "padded-torch", "cvcuda", "dali", "roi-align", "grid-sample"]
 MEMORY = Spec(
     study=STUDY,
     first="Method",
@@ -309,7 +294,7 @@ MEMORY = Spec(
     widths=("2fr", *("1fr" for _ in _LINES)),
 )
 REPORT = StudyReport(
-    numbers=(padded_float32, metadata, further_speedups, bound_shares, best_peers),
+    numbers=(padded_float32, metadata, further_speedups, bound_shares, best_baselines),
     of_all=(memory_ratios, transfer_shares),
     tables={
         "arena": ON_GPUS,

@@ -9,17 +9,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from octopus_study.names import (
-    AGAIN,
-    ARENA_METHODS,
-    ARENA_WORKLOADS,
-    BLACK,
-    BOUND,
-    GREY,
-    SUBJECT,
-    human,
-    place,
-)
+from octopus_study.names import AGAIN, ARENA_METHODS, ARENA_WORKLOADS, BLACK, BOUND, GREY, SUBJECT, human, place
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.charts.spec import Chart
@@ -93,8 +83,7 @@ def device(frame: Frame) -> Figure:
     """Draw times on the device, VisDrone beside boxes of one size, one row per GPU; a note names the methods without a
     time, with the reason."""
     drawn = {
-        view: {name: key for name in _DRAWN if (key := shown(view, name, "device"))}
-        for view in views(frame, STUDY)
+        view: {name: key for name in _DRAWN if (key := shown(view, name, "device"))} for view in views(frame, STUDY)
     }
     drawn = {view: panels for view, panels in drawn.items() if panels}
     if not drawn:
@@ -126,9 +115,7 @@ def _times(axis: Axes, view: View, key: Key, room: int) -> None:
         color = METHOD_COLORS.get(method, GREY)
         look = {"facecolor": "white", "hatch": style.HATCH} if number.differs else {"facecolor": color}
         error = {"ecolor": BLACK, "elinewidth": 0.9, "capsize": 1.5}
-        bars.bar(
-            axis, index, number, left=left, error=error, height=0.68, linewidth=0.8, edgecolor=color, **look
-        )
+        bars.bar(axis, index, number, left=left, error=error, height=0.68, linewidth=0.8, edgecolor=color, **look)
         bars.beside(axis, index, bars.end_of(number), quantity_text(number.value, number.unit), fontsize=6)
     axis.set(xscale="log", xlabel="Device, all boxes (ms)")
     axis.set_xlim(left, max(values) * (max(values) / left) ** 0.35)

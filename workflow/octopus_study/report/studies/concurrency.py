@@ -90,9 +90,7 @@ def _key(run: Run, columns: Columns) -> Key:
     return run.key(workload, method=method, quantity=quantity)
 
 
-def _number(
-    run: Run, columns: Columns, source: Source, unit: str, interval: Iterable[float], note: str = ""
-) -> Number:
+def _number(run: Run, columns: Columns, source: Source, unit: str, interval: Iterable[float], note: str = "") -> Number:
     return make_number(_key(run, columns), source, unit, *interval, note=note)
 
 
@@ -180,9 +178,7 @@ def precondition(run: Run) -> Iterator[Number]:
     found: dict[str, Number] = {}
     for method in ALONE:
         rows = run.rows[(run.rows["method"] == method) & run.rows["value"].notna()]
-        traces = rows[rows["quantity"].isin(FILLED_BY)].pivot(
-            index="block", columns="quantity", values="value"
-        )
+        traces = rows[rows["quantity"].isin(FILLED_BY)].pivot(index="block", columns="quantity", values="value")
         alone = by_block(rows[rows["quantity"] == "makespan"])
         if traces.shape[1] == len(FILLED_BY) and len(traces.dropna()) and len(alone):
             times = traces.dropna().prod(axis=1) / median_interval(alone).value
@@ -250,9 +246,7 @@ def _time(view: View, key: Key) -> str:
 def _latency(model: str):
     """Say the median latency of a model; alone it is the makespan."""
     return lambda view, key: (
-        MISSING
-        if key.method in ALONE
-        else cells.number_text(view.frame, key.but(quantity=f"latency_{model}"))
+        MISSING if key.method in ALONE else cells.number_text(view.frame, key.but(quantity=f"latency_{model}"))
     )
 
 
@@ -262,9 +256,7 @@ WAYS = Spec(
     first="Way",
     label=lambda view, key: CONCURRENCY_ARMS[key.method],
     cases=lambda view: (
-        [key for key in map(partial(makespan, view), CONCURRENCY_ARMS) if view.text(key)]
-        if timed(view)
-        else []
+        [key for key in map(partial(makespan, view), CONCURRENCY_ARMS) if view.text(key)] if timed(view) else []
     ),
     columns={
         "Makespan": _time,

@@ -9,16 +9,7 @@ import numpy as np
 
 from octopus_study.measure.dependence import process_count
 from octopus_study.names import AGAIN, DETECTOR_METHODS, DETECTOR_MODELS, DETECTOR_STAGES, SUBJECT, human
-from octopus_study.report.frame import (
-    Frame,
-    Key,
-    Number,
-    Source,
-    make_absent,
-    make_number,
-    make_text,
-    published,
-)
+from octopus_study.report.frame import Frame, Key, Number, Source, make_absent, make_number, make_text, published
 from octopus_study.report.missing import first_reason, no_run
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import paired, pivot, ratio_of_sums, resampled
@@ -152,8 +143,4 @@ TABLE = Spec(
     absent=no_run(STUDY),
     widths=("1.5fr", *("1fr",) * 10),
 )
-REPORT = StudyReport(
-    numbers=(totals, differing),
-    compares=lambda group, other: False,
-    tables={"detector": TABLE},
-)
+REPORT = StudyReport(numbers=(totals, differing), compares=lambda group, other: False, tables={"detector": TABLE})

@@ -28,11 +28,7 @@ MEDIAN = 50  # the percentile
 # Sides of the boxes of which the source says that they are most of the real ones, in px.
 SMALL = (16, 60)
 # Quantity -> the unit in which it is printed, and the factor to it.
-_PADDING = {
-    "actual_bytes": ("MiB", 2.0**-20),
-    "padded_bytes": ("MiB", 2.0**-20),
-    "padding_waste": ("percent", 100.0),
-}
+_PADDING = {"actual_bytes": ("MiB", 2.0**-20), "padded_bytes": ("MiB", 2.0**-20), "padding_waste": ("percent", 100.0)}
 
 
 def percentiles_of_sizes(run: Run) -> Iterator[Number]:
@@ -57,9 +53,7 @@ def shares_of_sizes(run: Run) -> Iterator[Number]:
     """
     rows = run.rows[run.rows["quantity"].isin(QUANTILES) & (run.rows["workload"] == "visdrone")]
     for dataset, chosen in rows.groupby("dataset"):
-        percentiles = chosen.pivot(index="block", columns="quantity", values="value").reindex(
-            columns=QUANTILES
-        )
+        percentiles = chosen.pivot(index="block", columns="quantity", values="value").reindex(columns=QUANTILES)
         if list(percentiles.dropna().index) != list(range(101)):  # one of them is missing
             continue
         sides = percentiles.to_numpy()
@@ -181,10 +175,7 @@ def _sizes(axis: Axes, view: View) -> None:
     for key in cases(view):
         rows = [row for row in series.rows() if row[0] == key.workload] if series else []
         # The temporal boxes are the long-tail ones, so their line is thin and lies on top.
-        look = {
-            "color": WORKLOAD_COLORS[key.workload],
-            "linewidth": 0.8 if key.workload == "temporal" else 1.6,
-        }
+        look = {"color": WORKLOAD_COLORS[key.workload], "linewidth": 0.8 if key.workload == "temporal" else 1.6}
         percents = [percent for _, percent, *_ in rows]
         axis.plot([row[-1] for row in rows], percents, "-", label=workload_name(view.frame[key]), **look)
         axis.plot([row[-2] for row in rows], percents, ":", **look)

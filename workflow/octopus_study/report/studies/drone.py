@@ -15,15 +15,7 @@ from octopus_study.names import FRAME_METHODS, SUBJECT
 from octopus_study.report.frame import Frame, Key, Number, make_number, published
 from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import (
-    ENOUGH_FOR_P99,
-    RESAMPLES,
-    by_block,
-    groups,
-    p99,
-    pivot,
-    resampled,
-)
+from octopus_study.report.samples import ENOUGH_FOR_P99, RESAMPLES, by_block, groups, p99, pivot, resampled
 from octopus_study.report.selector import either, where
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
@@ -97,9 +89,7 @@ def frames(run: Run) -> Iterator[Number]:
                     _spread(values, budgets.get(group.workload)) if method in METHODS and values.size else ()
                 ):
                     budgeted = name in ("budget_share", "misses", "late")
-                    rests = (
-                        source._replace(selector=either([source.selector, budget])) if budgeted else source
-                    )
+                    rests = source._replace(selector=either([source.selector, budget])) if budgeted else source
                     number = make_number(start.but(quantity=name), rests, *rest, note=note)
                     if name == "late" or (name, group.layer) == ("budget_share", "host"):
                         real_time[name, group.layer, method] = number
@@ -165,12 +155,7 @@ def second(run: Run) -> Iterator[Number]:
             serial, overlapped, upload, kernels = (whole[name] for name in STREAMS)
             shorter, longer = np.minimum(upload, kernels), np.maximum(upload, kernels)
             for name, unit, values, note in (
-                (
-                    "fraction",
-                    "fraction",
-                    (serial - overlapped) / shorter,
-                    "(serial - overlapped) / shorter part",
-                ),
+                ("fraction", "fraction", (serial - overlapped) / shorter, "(serial - overlapped) / shorter part"),
                 ("over_ideal", "ratio", overlapped / longer, "overlapped / longer part"),
             ):
                 key, note = run.key("overlap", quantity=name), f"{note}, median over blocks"
@@ -211,18 +196,14 @@ def _over(view: View, key: Key) -> str:
 def _published(frame: Frame) -> Iterator[Row]:
     yield "Jetson Orin Nano, as published"
     for name, (method, label) in _PUBLISHED.items():
-        mean, share = (
-            frame.text(published("drone_video", name, one)) for one in ("frame_time", "budget_share")
-        )
+        mean, share = (frame.text(published("drone_video", name, one)) for one in ("frame_time", "budget_share"))
         yield [label or FRAME_METHODS[method], MISSING, mean, MISSING, MISSING, share, MISSING, MISSING]
 
 
 FRAMES = Spec(
     study=STUDY,
     first="Method",
-    label=lambda view, key: (
-        f"{FRAME_METHODS[key.method]}{cells.different_mark(view.frame[key], view.reasons)}"
-    ),
+    label=lambda view, key: f"{FRAME_METHODS[key.method]}{cells.different_mark(view.frame[key], view.reasons)}",
     cases=_sections,
     columns={
         "Median": cells.time(),

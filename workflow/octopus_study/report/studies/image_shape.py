@@ -27,16 +27,7 @@ from octopus_study.report.runs import Run
 from octopus_study.report.samples import groups, paired, pivot
 from octopus_study.report.selector import ALL_ROWS, either
 from octopus_study.report.studies import image_shape_figure as shape
-from octopus_study.report.studies.image_shape_figure import (
-    JUMP,
-    MODEL,
-    PEAK,
-    SPLITS,
-    STUDY,
-    WORKLOAD,
-    Patch,
-    patches,
-)
+from octopus_study.report.studies.image_shape_figure import JUMP, MODEL, PEAK, SPLITS, STUDY, WORKLOAD, Patch, patches
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
@@ -56,9 +47,7 @@ _LEAST_WIDTHS = 3  # a line through two points says nothing
 CLAIMED = {
     **{(f"linearity.{model}.step64", "all", "r2"): "fraction" for model in DENOISERS},
     **{("peak", MODEL, f"w{width}"): "GB" for width in JUMP},
-    **dict.fromkeys(
-        (("jump", MODEL, ""), ("cause", MODEL, "cudnn_over_split"), ("cause", MODEL, "padded")), "ratio"
-    ),
+    **dict.fromkeys((("jump", MODEL, ""), ("cause", MODEL, "cudnn_over_split"), ("cause", MODEL, "padded")), "ratio"),
     **{(f"patches.{MODEL}", f"side{side}", "gain"): "ratio" for side in (128, 256, 512)},
     **{(f"patches.{MODEL}", f"side{side}", "last_doubling"): "ratio" for side in (256, 512)},
     **{(f"patches.{MODEL}", "", name): "ratio" for name in ("least_gain", "published_best")},
@@ -152,12 +141,8 @@ def causes(run: Run) -> Iterator[Number]:
         medians = rows.dropna(subset="value").groupby("method")["value"].median()
         if base := medians.get(PUBLISHED):
             peaks |= {(way, int(group.n)): float(medians[way] / base) for way in SHAPE_WAYS if way in medians}
-    padded = next(
-        (value for (way, n), value in peaks.items() if way == "padded-whole" and n % MULTIPLE), None
-    )
-    forced = next(
-        (value for (way, n), value in peaks.items() if way == "forced-split" and not n % MULTIPLE), None
-    )
+    padded = next((value for (way, n), value in peaks.items() if way == "padded-whole" and n % MULTIPLE), None)
+    forced = next((value for (way, n), value in peaks.items() if way == "forced-split" and not n % MULTIPLE), None)
     split = [abs(math.log(ratio)) for ratio in (padded, forced) if ratio]
     cudnn = [abs(math.log(ratio)) for (way, _), ratio in peaks.items() if way in CUDNN]
     over = max(cudnn) / max(*split, _LEAST) if cudnn and split else None
@@ -168,9 +153,7 @@ def causes(run: Run) -> Iterator[Number]:
             dataset = run.rows.loc[run.rows["workload"] == WORKLOAD, "dataset"].iloc[0]
             source = run.from_rows(dataset, selector)
             note = moved if name == "cudnn_over_split" else f"peak / peak {PUBLISHED}"
-            yield make_number(
-                run.key("cause", method=MODEL, quantity=name), source, "ratio", value, note=note
-            )
+            yield make_number(run.key("cause", method=MODEL, quantity=name), source, "ratio", value, note=note)
     if source and padded and forced and over is not None:
         text = verdict(_splits_as_expected(run), padded, forced, over)
         chosen = either([selector, f"workload={MODEL}-step*, quantity={SPLITS}"])

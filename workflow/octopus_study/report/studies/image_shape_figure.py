@@ -132,9 +132,7 @@ def _points(view: View, keys: Sequence[Key]) -> tuple[list[int], list[float]]:
     return [key.n for key in keys], [view.frame.value(key) / _GIB for key in keys]
 
 
-def _line(
-    axis: Axes, view: View, keys: list[Key], color: str, marker: str, label: str, line: str = ""
-) -> None:
+def _line(axis: Axes, view: View, keys: list[Key], color: str, marker: str, label: str, line: str = "") -> None:
     if keys:
         look = {"color": color, "marker": marker, "linestyle": line, "linewidth": 1.0}
         axis.plot(*_points(view, keys), **look, markersize=3.6, label=label)

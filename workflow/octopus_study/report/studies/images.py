@@ -25,14 +25,9 @@ if TYPE_CHECKING:
 STUDY = "images"
 NO_TIMES = "No run of the study images that is shown timed anything."
 # Octopus' methods and the bounds of a result of their dtype.
-BOUNDS = {
-    SUBJECT: ("write-bound", "copy-bound"),
-    "octopus-bf16": ("write-bound-bf16", "copy-bound-bf16"),
-}
+BOUNDS = {SUBJECT: ("write-bound", "copy-bound"), "octopus-bf16": ("write-bound-bf16", "copy-bound-bf16")}
 # Who gives another answer is also compared with Octopus that gives that one.
-ALIKE = {
-    row.name: row.like for row in (*names.PROCESSOR_METHODS, *names.OWNER_METHODS) if row.like != SUBJECT
-}
+ALIKE = {row.name: row.like for row in (*names.PROCESSOR_METHODS, *names.OWNER_METHODS) if row.like != SUBJECT}
 # Those of the figure, all from where Octopus has the images.
 OTHERS = tuple(
     name
@@ -44,7 +39,7 @@ TABLED = ("lookup", "block-metadata", SEARCH)  # who is told something else than
 
 
 def compares(group: Group, other: str) -> bool:
-    """A bound is no opponent: shares of the roof stand in its place."""
+    """A bound is no baseline: shares of the roof stand in its place."""
     return "bound" not in other
 
 
@@ -159,11 +154,7 @@ ON_CPU = Spec(
         "Octopus": cells.time(),
         "over transformers": cells.versus("transformers"),
         **_TORCHVISION,
-        **{
-            PROCESSORS[name]: cells.versus(name, method=own)
-            for name, own in ALIKE.items()
-            if name in PROCESSORS
-        },
+        **{PROCESSORS[name]: cells.versus(name, method=own) for name, own in ALIKE.items() if name in PROCESSORS},
         "of its roof": cells.text(**_OF_ROOF),
     },
     caption="Images of any size on a CPU, all threads: the whole way from a list of images to the result. Speed-ups "
@@ -185,12 +176,7 @@ def draw(frame: Frame) -> Figure:
 REPORT = StudyReport(
     numbers=(roofs, alike),
     compares=compares,
-    tables={
-        "images_kernel": KERNELS,
-        "images": ON_GPU,
-        "images_cpu": ON_CPU,
-        "images_owners": OWNERS,
-    },
+    tables={"images_kernel": KERNELS, "images": ON_GPU, "images_cpu": ON_CPU, "images_owners": OWNERS},
     figures={
         "images": Chart(
             draw,

@@ -14,7 +14,7 @@ from octopus_study.report.frame import Frame, Key, Number, joined, make_number, 
 from octopus_study.report.machines import kind
 from octopus_study.report.measured import floor_of, share_of_bound, speedup, spread
 from octopus_study.report.missing import no_run
-from octopus_study.report.runs import Run, once
+from octopus_study.report.runs import Run, cached
 from octopus_study.report.samples import Group, by_block, groups, pivot
 from octopus_study.report.studies import mapping_figure
 from octopus_study.report.studies.mapping_figure import PAIRS, STUDY, pair_of, timed
@@ -60,7 +60,7 @@ def _pairs(run: Run) -> dict[str, tuple[str, str]]:
     return {width: pair_of(width, kind(run) == "gpu") for width in PAIRS}
 
 
-@once
+@cached
 def _ratios(run: Run, pair: tuple[str, str]) -> Iterator[Ratio]:
     """Yield time of the other / time of the method in every comparison that has both."""
     for group, rows in groups(run, quantity="kernel", unit="ms"):
@@ -90,9 +90,7 @@ def ranges(run: Run) -> Iterator[Number]:
     for pair in (*_pairs(run).values(), AGAINST_SEARCH):
         ratios = [one for one in _ratios(run, pair) if _within(one.group, CLASSES["memory-bound"])]
         for name in (*DISTRIBUTIONS, "all"):
-            chosen = [
-                one.number for one in ratios if name in ("all", facts(STUDY, one.group.workload).distribution)
-            ]
+            chosen = [one.number for one in ratios if name in ("all", facts(STUDY, one.group.workload).distribution)]
             if chosen:
                 values = [number.value for number in chosen]
                 key = run.key(f"memory-bound.{name}", method=pair[0], derived="range", other=pair[1])
@@ -214,16 +212,10 @@ def tuner(frame: Frame) -> Table:
         return lambda view: view.text(view.key(method="tuner", quantity=name), MISSING)
 
     probe = frame.text(published("auto_tuner", "all", "tuner", "probe_time"))
-    lines = [
-        (["Longest probe", probe], fact("probe")),
-        (["Choice against the best, worst", MISSING], fact("regret")),
-    ]
+    lines = [(["Longest probe", probe], fact("probe")), (["Choice against the best, worst", MISSING], fact("regret"))]
     for name, operation in (("multiply", "multiply"), ("blur", "blur3x3")):
         gain = frame.text(published("auto_tuner", name, "block-metadata", "speedup_over_thread_search"))
-        for width, each, printed in (
-            ("scalar", "one element", gain),
-            ("vector", "several elements", MISSING),
-        ):
+        for width, each, printed in (("scalar", "one element", gain), ("vector", "several elements", MISSING)):
             label = f"C over B, {each}, {name}, VisDrone, most items"
             lines.append(([label, printed], _most_items(operation, width)))
     caption = (
@@ -251,6 +243,6 @@ REPORT = StudyReport(
         "mapping_scaling": Chart(
             mapping_figure.scaling,
             caption="What a search by every thread and a lookup table cost against Octopus, over the number of items.",
-        ),
+        )
     },
 )

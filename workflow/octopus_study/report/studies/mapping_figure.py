@@ -15,10 +15,7 @@ STUDY = "mapping"
 NO_TIMES = "No run of the study mapping that is shown timed a kernel."
 # Like for like: block metadata against a search by every thread, both with as many elements per thread; as published,
 # that is one.
-PAIRS = {
-    "scalar": ("block-metadata-scalar", "thread-search-scalar"),
-    "vector": ("block-metadata", "thread-search"),
-}
+PAIRS = {"scalar": ("block-metadata-scalar", "thread-search-scalar"), "vector": ("block-metadata", "thread-search")}
 _BANDS = {"t4": SKY, "jetson-orin-nano": YELLOW}
 # What a line is called -> its pair, or the width of block metadata and search; whose look it has; dashes.
 _LINES: dict[str, tuple[tuple[str, str] | str, str, str]] = {

@@ -153,18 +153,13 @@ def drawn(view: View) -> list[Key]:
     """Return the pipelines that the figure has room for."""
     workloads, inputs = DRAWN
     return [
-        key
-        for key in cases(view)
-        if key.quantity != PREPARE or (key.workload in workloads and key.input in inputs)
+        key for key in cases(view) if key.quantity != PREPARE or (key.workload in workloads and key.input in inputs)
     ]
 
 
 REPORT = StudyReport(
     of_all=(of_a_step, of_inputs),
-    tables={
-        "pipelines_inputs": BY_INPUT,
-        "pipelines_step": STEP_TABLE,
-    },
+    tables={"pipelines_inputs": BY_INPUT, "pipelines_step": STEP_TABLE},
     figures={
         "pipelines": Chart(
             draw,

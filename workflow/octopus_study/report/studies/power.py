@@ -20,28 +20,11 @@ import numpy as np
 from octopus_study.measure.dependence import process_count
 from octopus_study.measure.rows import COLUMNS, one_line
 from octopus_study.measure.statistics import mean_interval
-from octopus_study.names import (
-    AGAIN,
-    POWER_SCOPES,
-    POWER_SENSORS,
-    PUBLISHED_PAIR,
-    PUBLISHED_POWER,
-    SUBJECT,
-    human,
-)
+from octopus_study.names import AGAIN, POWER_SCOPES, POWER_SENSORS, PUBLISHED_PAIR, PUBLISHED_POWER, SUBJECT, human
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import (
-    PUBLISHED,
-    Frame,
-    Key,
-    Number,
-    make_absent,
-    make_number,
-    make_text,
-    published,
-)
+from octopus_study.report.frame import PUBLISHED, Frame, Key, Number, make_absent, make_number, make_text, published
 from octopus_study.report.machines import place_name, run_list, shown
-from octopus_study.report.runs import Run, once
+from octopus_study.report.runs import Run, cached
 from octopus_study.report.samples import Group, groups, paired, pivot
 from octopus_study.report.selector import ALL_ROWS, PROVENANCE, either, where
 from octopus_study.report.series import Series
@@ -168,9 +151,7 @@ def windows(run: Run) -> Iterator[Number]:
     apart = (work[ways[0]] / work[ways[1]] - 1).abs().dropna()
     if len(apart):
         note = f"largest |counter / integral - 1| of {len(apart)} windows"
-        yield _fact(
-            run, "counter_agreement", "fraction", apart.max(), note, where(quantity=ways, layer=LAYERS)
-        )
+        yield _fact(run, "counter_agreement", "fraction", apart.max(), note, where(quantity=ways, layer=LAYERS))
     idle = table[(table["layer"] == "idle") & (table["method"] == "idle")]
     at_idle = where(quantity="power_mean", layer="idle", method="idle")
     over = (back.groupby("n")["power_mean"].min() / idle.groupby("n")["power_mean"].max()).dropna()
@@ -195,9 +176,7 @@ def capped(run: Run) -> Iterator[Number]:
         shares = rows.groupby("method")["value"].median().dropna()
         for method, share in shares.drop(TWICE[1], errors="ignore").items():
             key = run.key(group.workload, int(group.n), method, quantity="capped_share")
-            note = (
-                "share of the time at the power limit, window with settling and tail, median of the windows"
-            )
+            note = "share of the time at the power limit, window with settling and tail, median of the windows"
             yield make_number(key, group.rows_of(run, method), "fraction", float(share), note=note)
 
 
@@ -233,7 +212,7 @@ def _energies(run: Run, layer: str) -> Iterator[tuple[Group, pd.DataFrame]]:
 Ratios = dict[str, tuple[float, float, float]]
 
 
-@once
+@cached
 def _pairs(run: Run) -> Iterator[tuple[Group, tuple[str, str], Ratios, int, int]]:
     """Yield the ratios of every two methods that share windows back to back, Octopus entered twice among them, how many
     windows, and of how many processes."""

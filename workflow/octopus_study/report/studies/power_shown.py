@@ -36,12 +36,7 @@ CAPPED_FROM = 0.05  # from this share of a window's time on, the power limit is 
 _CAPPED = "\u2021"
 _JETSON = "Jetson Orin Nano, as published"
 _GROSS = "energy_per_frame"
-_QUANTITIES = {
-    "time_per_frame": "time",
-    "power_mean": "power",
-    _GROSS: "energy",
-    f"{_GROSS}_net": "net of idle",
-}
+_QUANTITIES = {"time_per_frame": "time", "power_mean": "power", _GROSS: "energy", f"{_GROSS}_net": "net of idle"}
 
 
 def _scope(view: View) -> str:
@@ -64,11 +59,7 @@ def note(frame: Frame) -> str:
         f"No energy was measured on {view.name}: {view.fact('unavailable_brief') or 'no reason given'}."
         for view in lacking
     ]
-    return (
-        " ".join(texts)
-        if views(frame, STUDY)
-        else "No energy was measured: no run of the study power is at hand."
-    )
+    return " ".join(texts) if views(frame, STUDY) else "No energy was measured: no run of the study power is at hand."
 
 
 def footer(frame: Frame) -> str:
@@ -152,16 +143,12 @@ PACED_TABLE = Spec(
     study=STUDY,
     first="n",
     label=lambda view, case: str(case.n),
-    cases=lambda view: [
-        view.key(WORKLOAD, n, method, layer=PACED) for n in _counts(view, PACED) for method in METHODS
-    ],
+    cases=lambda view: [view.key(WORKLOAD, n, method, layer=PACED) for n in _counts(view, PACED) for method in METHODS],
     columns={
         "Method": lambda view, case: human(SHORT_METHODS, case.method),
         **{
             head: _cell(quantity)
-            for head, quantity in zip(
-                ("Busy", "Mean power", "Energy", "Net of idle"), _QUANTITIES, strict=True
-            )
+            for head, quantity in zip(("Busy", "Mean power", "Energy", "Net of idle"), _QUANTITIES, strict=True)
         },
     },
     title=lambda view: f"{view.title}: {_scope_name(view)}, {view.fact('frame_rate')} frames/s",
@@ -209,8 +196,7 @@ def draw_decomposition(frame: Frame) -> Figure:
 def _ratios(view: View) -> Ratios:
     found = {
         (name, n): [
-            view.get(_key(view, n, pair[0], "time").but(quantity=f"over_{pair[1]}", derived=part))
-            for part in PARTS
+            view.get(_key(view, n, pair[0], "time").but(quantity=f"over_{pair[1]}", derived=part)) for part in PARTS
         ]
         for pair, name in PAIRS.items()
         for n in _some(_counts(view))
@@ -227,12 +213,7 @@ def _decomposition(axis: Axes, rows: Ratios) -> None:
     position, ticks, last = 0.0, {}, ""
     for (group, n), parts in rows.items():
         if group != last:  # its heading starts at the axis, above the bars
-            look = {
-                "fontsize": 7,
-                "style": "italic",
-                "va": "center",
-                "bbox": {"facecolor": "white", "lw": 0, "pad": 1},
-            }
+            look = {"fontsize": 7, "style": "italic", "va": "center", "bbox": {"facecolor": "white", "lw": 0, "pad": 1}}
             axis.annotate(group, (0.015, position + 0.1), xycoords=("axes fraction", "data"), **look)
             position, last = position + 0.75, group
         ticks[position] = f"n = {n}"

@@ -151,18 +151,14 @@ def _saved(rule: str) -> Cell:
 
     def cell(view: View, key: Key) -> str:
         place = key.but(method=rule, layer="")
-        saved, gain = (
-            view.text(place.but(quantity=name)) for name in ("bandwidth_saved", "pipeline_speedup")
-        )
+        saved, gain = (view.text(place.but(quantity=name)) for name in ("bandwidth_saved", "pipeline_speedup"))
         return ", ".join(filter(None, (saved, gain))) or MISSING
 
     return cell
 
 
 def _published_row(frame: Frame) -> Iterator[Row]:
-    saved, gain = (
-        frame.text(published(STUDY, "greenland", name)) for name in ("bandwidth_saved", "pipeline_speedup")
-    )
+    saved, gain = (frame.text(published(STUDY, "greenland", name)) for name in ("bandwidth_saved", "pipeline_speedup"))
     blank = [MISSING] * (len(OVER) + 4)
     yield ["Full scene, published, Jetson Orin Nano", *blank, f"{saved}, {gain}", MISSING, MISSING]
 

@@ -97,9 +97,7 @@ def draw(frame: Frame) -> Figure:
         return style.empty(NO_PICTURE)
     width, height = shown.boxes[:, 2:].max(axis=0)
     scene = SCENES[shown.tiles.key.facts.distribution]
-    note = (
-        f"{scene}, {width:.0f} \u00d7 {height:.0f} px. {GENERATED if shown.tiles.synthetic else ATTRIBUTION}."
-    )
+    note = f"{scene}, {width:.0f} \u00d7 {height:.0f} px. {GENERATED if shown.tiles.synthetic else ATTRIBUTION}."
     result, parts, legend = style.stacked([0.5 + 2.25 * height / width], 0.25, note)
     axes = parts[0].subplots(1, len(shown.kept), squeeze=False)[0]
     for axis, (rule, kept) in zip(axes, shown.kept.items(), strict=True):

@@ -8,14 +8,7 @@ from octopus_study.measure.dependence import process_count
 from octopus_study.measure.line import slope
 from octopus_study.measure.statistics import median_interval, unpaired_ratio_interval
 from octopus_study.names import METHODS, QUANTITIES, SAVING_STEPS, SHORT_METHODS, human
-from octopus_study.report.frame import (
-    PUBLISHED,
-    Frame,
-    Number,
-    joined,
-    make_number,
-    published,
-)
+from octopus_study.report.frame import PUBLISHED, Frame, Number, joined, make_number, published
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import blocks, by_block, groups
@@ -89,9 +82,7 @@ def explained(frame: Frame) -> Iterator[Number]:
                 if saved.low > 0:
                     share = (middle / saved.value, low / saved.high, high / saved.low)
                     rests, note = (saved.blocks, saved.processes), f"{note} / saving"
-                    yield make_number(
-                        saved.key.derive("explained"), source, "fraction", *share, *rests, note=note
-                    )
+                    yield make_number(saved.key.derive("explained"), source, "fraction", *share, *rests, note=note)
 
 
 def _launch(view: View, saving: str) -> Number | None:
@@ -114,9 +105,7 @@ def metadata_overhead(frame: Frame) -> Iterator[Number]:
                 ends = ((build.low + upload.low) / time.high, (build.high + upload.high) / time.low)
                 count = min((part.blocks for part in parts if part.blocks), default=None)
                 key = whole.key.but(quantity="metadata_overhead", layer="")
-                yield make_number(
-                    key, joined(*parts), "fraction", share, *ends, count, note="ratio of medians"
-                )
+                yield make_number(key, joined(*parts), "fraction", share, *ends, count, note="ratio of medians")
 
 
 def bandwidths(run: Run) -> Iterator[Number]:
@@ -154,9 +143,7 @@ def bounds(frame: Frame) -> Iterator[Number]:
     """Yield the published kernels as a multiple of the write-only bound: the output (float32, three channels) over the
     memory bandwidth stated for the Jetson."""
     bandwidth = frame.find(published("machines", "jetson-orin-nano", "memory_bandwidth"))
-    for crop in (
-        frame.select(PUBLISHED, STUDY, method="published", quantity="crop_resize") if bandwidth else ()
-    ):
+    for crop in frame.select(PUBLISHED, STUDY, method="published", quantity="crop_resize") if bandwidth else ():
         passes = (crop, frame[crop.key.but(quantity="normalize")])
         times = sum(part.value for part in passes) / (crop.n * OUTPUT_BYTES / (bandwidth.value * 1e6))
         note = f"{OUTPUT_BYTES} bytes per crop at {bandwidth.text}"
@@ -184,9 +171,7 @@ def stages(frame: Frame) -> Table:
             keys = [stage_key(view, N, method, quantity) for view in sources]
             differs = any(number.differs for key in keys if (number := frame.find(key)))
             name = f"{human(SHORT_METHODS, method)}{f' {cells.DIFFERENT}' if differs else ''}"
-            times = [
-                cells.time_text(frame, key, view.reasons) for view, key in zip(sources, keys, strict=True)
-            ]
+            times = [cells.time_text(frame, key, view.reasons) for view, key in zip(sources, keys, strict=True)]
             rows.append([human(QUANTITIES, quantity), name, *times])
     caption = (
         f"Stages at n = {N}, published beside measured: medians over blocks; {cells.WIDE_NOTE}. Kernels are "

@@ -138,9 +138,7 @@ def _savings(axis: Axes, view: View) -> None:
     for place, (method, saving) in enumerate(methods.items()):
         time = view.get(stage_key(view, n, method, "end_to_end"))
         if time:
-            axis.barh(
-                place, time.value, height=0.7, color=METHOD_COLORS[method], edgecolor=BLACK, linewidth=0.5
-            )
+            axis.barh(place, time.value, height=0.7, color=METHOD_COLORS[method], edgecolor=BLACK, linewidth=0.5)
             bars.beside(axis, place, time.value, time.text, gap=3, fontsize=6)
             expected = view.get(view.key("visdrone", n, "saving", quantity=saving, derived="expected"))
             if expected:
@@ -165,9 +163,7 @@ def published_comparison(frame: Frame) -> Figure:
     points = sorted((number.n, number.value) for number in numbers)
     speedups.plot(*zip(*points, strict=True), "P-", **hollow)
     machines = views(frame, STUDY)
-    for index, (view, marker, color) in enumerate(
-        zip(machines, MACHINE_MARKERS, MACHINE_COLORS, strict=False)
-    ):
+    for index, (view, marker, color) in enumerate(zip(machines, MACHINE_MARKERS, MACHINE_COLORS, strict=False)):
         # A little below each other, so that machines of equal speed don't hide one another.
         beside = [place + 0.2 * (index - (len(machines) - 1) / 2) for place in places]
         times = [per_box(view, N, method, quantity) for quantity, method, _ in _COMPARED]
@@ -181,9 +177,7 @@ def published_comparison(frame: Frame) -> Figure:
     stages.set(xscale="log", xlabel="Time per box (µs)", title=f"Stages, {N} boxes")
     style.plain_log(stages.xaxis)
     speedups.axhline(1, color=GREY, linewidth=0.8)
-    speedups.set(
-        xscale="log", yscale="log", xlabel="Boxes (dashed: Octopus)", title="Speed-up over N launches"
-    )
+    speedups.set(xscale="log", yscale="log", xlabel="Boxes (dashed: Octopus)", title="Speed-up over N launches")
     style.plain_log(speedups.xaxis, narrow=True)
     style.plain_log(speedups.yaxis)
     style.bottom_legend([stages], 2)
@@ -202,7 +196,6 @@ CHARTS = {
         "launches beside one; hatched is what the launches beyond one should cost by that slope.",
     ),
     "published_comparison": Chart(
-        published_comparison,
-        "Published values (hollow) beside measured ones: stages, and speed-ups over N launches.",
+        published_comparison, "Published values (hollow) beside measured ones: stages, and speed-ups over N launches."
     ),
 }

@@ -18,7 +18,7 @@ from octopus_study.report.frame import Frame, Key, Number, joined, make_number, 
 from octopus_study.report.machines import kind
 from octopus_study.report.measured import floor_of, memory_gains, noise, speedup, spread
 from octopus_study.report.missing import no_run
-from octopus_study.report.runs import Run, once
+from octopus_study.report.runs import Run, cached
 from octopus_study.report.samples import RESAMPLES, Group, blocks, groups, paired, pivot
 from octopus_study.report.selector import either, where
 from octopus_study.report.studies import total_cost_figures
@@ -121,11 +121,7 @@ def draw(table: pd.DataFrame | pd.Series) -> np.ndarray:
 def gain(table: pd.DataFrame, method: str, other: str, selector: str) -> Draws | None:
     """Return time of the other / time of the method over the blocks that both have; None where they are too few."""
     both = paired(table, method, other)
-    return (
-        Draws(draw(both[other] / both[method]), len(both), process_count(both), selector)
-        if len(both) > 1
-        else None
-    )
+    return Draws(draw(both[other] / both[method]), len(both), process_count(both), selector) if len(both) > 1 else None
 
 
 def together(*tables: pd.DataFrame) -> list[pd.DataFrame]:
@@ -134,7 +130,7 @@ def together(*tables: pd.DataFrame) -> list[pd.DataFrame]:
     return [table[(table.index // PROCESS_BLOCKS).isin(common)] for table in tables]
 
 
-@once
+@cached
 def costs_of(run: Run) -> Iterator[Costs]:
     """Yield what each method costs on the workloads whose kernels the host timed. Setup and upload are those of the mix
     with its light kernel; a table's upload takes as long, whether one call filled it or a loop."""
@@ -202,9 +198,7 @@ def _without_download(run: Run) -> Iterator[Number]:
     for costs in costs_of(run):
         for table in TABLES:
             if {PUBLISHED_OWNER, table} <= set(costs.once):
-                key = (
-                    costs.group._replace(quantity=NO_DOWNLOAD).key(run, PUBLISHED_OWNER).derive("gain", table)
-                )
+                key = costs.group._replace(quantity=NO_DOWNLOAD).key(run, PUBLISHED_OWNER).derive("gain", table)
                 drawn = costs.ratio(table, PUBLISHED_OWNER, 1)
                 note = "time / time, medians of each stage"
                 source = run.from_rows(costs.group.dataset, drawn.selector)

@@ -23,9 +23,7 @@ OWNERS = ("block-metadata-published", "block-metadata")  # built by a loop, as p
 PUBLISHED_TABLE, SAME_TABLE = "lookup-published", "lookup-vectorised"
 TABLES = (PUBLISHED_TABLE, SAME_TABLE, "lookup-device")
 METHODS = (*TABLES, "thread-search", *OWNERS, SUBJECT)
-WORKLOADS = {
-    f"{mix}-{kernel}": f"{name}, {kernel}" for kernel in IMAGE_KERNELS for mix, name in IMAGE_MIXES.items()
-}
+WORKLOADS = {f"{mix}-{kernel}": f"{name}, {kernel}" for kernel in IMAGE_KERNELS for mix, name in IMAGE_MIXES.items()}
 # The smallest and the largest mix, with both kernels; the table has all.
 _PANELS = [f"{mix}-{kernel}" for mix in ("flickr-500", "flickr-1000-8k") for kernel in IMAGE_KERNELS]
 _METHOD = 0.2  # inches
@@ -93,9 +91,7 @@ def steps(frame: Frame) -> Figure:
     return _rows(frame, 0.95 + _METHOD * len(METHODS), 0.25, row, 5)
 
 
-def _rows(
-    frame: Frame, height: float, legend: float, row: Callable[[Any, View], list[Axes]], columns: int
-) -> Figure:
+def _rows(frame: Frame, height: float, legend: float, row: Callable[[Any, View], list[Axes]], columns: int) -> Figure:
     """Draw a row of panels per machine, with one legend below them."""
     shown = measured(frame)
     if not shown:

@@ -66,9 +66,7 @@ def versus(other: str, **columns: Any) -> Cell:
         own = at(view, key, columns)
         shown = versus_text(view.frame, own, other, view.reasons)
         medians = (own, own.but(method=other)) if view.get(own.speedup(other)) else (own.but(method=other),)
-        return shown + "".join(
-            dict.fromkeys(different_mark(view.get(median), view.reasons) for median in medians)
-        )
+        return shown + "".join(dict.fromkeys(different_mark(view.get(median), view.reasons) for median in medians))
 
     return cell
 
@@ -148,11 +146,7 @@ def ratio_text(frame: Frame, key: Key, other: str) -> str:
     if number is None:
         return MISSING
     verdict = frame.text(key.derive("verdict", other))
-    return (
-        f"{number.text}, {verdict} ({floor_text(frame, key.but(method='octopus'))})"
-        if verdict
-        else number.text
-    )
+    return f"{number.text}, {verdict} ({floor_text(frame, key.but(method='octopus'))})" if verdict else number.text
 
 
 def floor_text(frame: Frame, key: Key) -> str:
@@ -180,8 +174,4 @@ def with_interval(number: Number) -> str:
     """Return value and interval with the unit once, as ``19.8 [18.7 to 22.1] µs`` with a dash."""
     digits, _, unit = number.precise.partition(" ")
     ends, _, other = number.interval.partition(" ")
-    return (
-        f"{digits} [{ends}] {unit}".rstrip()
-        if ends and unit == other
-        else f"{number.precise} [{number.interval}]"
-    )
+    return f"{digits} [{ends}] {unit}".rstrip() if ends and unit == other else f"{number.precise} [{number.interval}]"

@@ -18,7 +18,7 @@ _FACTS = {
     "Cores, threads": ("machine.cores", "machine.threads"),
     "System": ("machine.os",),
     "Python, Numba, numba-cuda": ("machine.python", "machine.numba", "machine.numba_cuda"),
-    "Peers": ("machine.peers",),
+    "Baselines": ("machine.baselines",),
     "Power sensor": ("power.sensor.title",),
 }
 # What a row of each study says of its run.
@@ -33,16 +33,13 @@ def machines(frame: Frame) -> Table:
     caption = (
         "Machines, and per study the day, the commit of the code and the data of the runs shown, with the load average "
         "of the minute before and after where other work ran on the machine, and what was not as in most runs. Seen by "
-        "its runs: cards of this kind, and boots of their hosts. Peers: those that any of the runs found. Discarded "
-        "blocks: those during which the device reported throttling, over all studies."
+        "its runs: cards of this kind, and boots of their hosts. Baselines: those that any of the runs found. "
+        "Discarded blocks: those during which the device reported throttling, over all studies."
     )
     shown: list[list[str] | str] = [row for row in rows if any(cell != MISSING for cell in row[1:])]
     shown += [
         "Measured on, commit, data",
-        *(
-            [human({}, study), *(_run(frame, machine, study) for machine in names)]
-            for study in _studies(frame)
-        ),
+        *([human({}, study), *(_run(frame, machine, study) for machine in names)] for study in _studies(frame)),
     ]
     return by_machine(frame, caption, [""], shown, names, ("auto",))
 
@@ -74,9 +71,7 @@ def _run(frame: Frame, machine: str, study: str) -> str:
 
 def _discarded(frame: Frame, machine: str) -> str:
     """Return how many blocks each study discarded, those with none together; or why that can't be known."""
-    numbers = [
-        number for number in frame if number.machine == machine and number.quantity == "discarded_blocks"
-    ]
+    numbers = [number for number in frame if number.machine == machine and number.quantity == "discarded_blocks"]
     counts = {number.study: int(number.value) for number in numbers if number.known}
     if not counts:
         return ", ".join(dict.fromkeys(number.reason for number in numbers)) or MISSING

@@ -74,9 +74,7 @@ def build(spec: Spec, frame: Frame) -> Table:
         rows += _section(spec, view, [cell for _, cell in columns])
     caption = _words(spec.caption, frame)
     header = [spec.first, *(head for head, _ in columns)]
-    if cells.DIFFERENT_NOTE not in caption and any(
-        cells.DIFFERENT in cell for row in (header, *rows) for cell in row
-    ):
+    if cells.DIFFERENT_NOTE not in caption and any(cells.DIFFERENT in cell for row in (header, *rows) for cell in row):
         caption += f" {cells.DIFFERENT_NOTE}."
     if machines:
         caption += machines[0].reasons.note

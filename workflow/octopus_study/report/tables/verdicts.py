@@ -60,9 +60,7 @@ def table_names() -> list[str]:
     return ["claims_major", "claims_goals", "claims_published", "claims_counts"]
 
 
-def _per_claim(
-    frame: Frame, caption: str, groups: dict[str, list[Judgement]], outcomes: dict[str, str]
-) -> Table:
+def _per_claim(frame: Frame, caption: str, groups: dict[str, list[Judgement]], outcomes: dict[str, str]) -> Table:
     """Return one row per claim, under the name of its group: claim, rule, and a column per machine that decides any."""
     scopes = {one.scope for group in groups.values() for one in group if one.verdict != NOT_HERE}
     names = [name for name in frame.machines() if name in scopes]

@@ -1,4 +1,4 @@
 """Study `arena`: what users would pick instead."""
 
 DATASET = "visdrone-val"
-CODE = ("peers",)  # its methods are made by their names in `octopus_study.names`
+CODE = ("baselines",)  # its methods are made by their names in `octopus_study.names`

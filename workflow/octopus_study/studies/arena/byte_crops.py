@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.baselines.availability import make_all
+from octopus_study.baselines.fused import Octopus
+from octopus_study.baselines.job import TOLERANCE_LEVELS, CropJob
+from octopus_study.baselines.kornia import KorniaBytes
+from octopus_study.baselines.method import CropMethod
+from octopus_study.baselines.opencv import OpenCvDirect, OpenCvSplit
+from octopus_study.baselines.pillow import Pillow, PillowSimd
 from octopus_study.measure import Row
-from octopus_study.peers.availability import make_all
-from octopus_study.peers.fused import Octopus
-from octopus_study.peers.job import TOLERANCE_LEVELS, CropJob
-from octopus_study.peers.kornia import KorniaBytes
-from octopus_study.peers.method import CropMethod
-from octopus_study.peers.opencv import OpenCvDirect, OpenCvSplit
-from octopus_study.peers.pillow import Pillow, PillowSimd
 from octopus_study.reference import crops as reference
 from octopus_study.studies.arena.workloads import case_of
 from octopus_study.studies.comparison import BASE, Comparison, Part

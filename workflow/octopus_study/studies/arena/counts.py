@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.baselines.fused import Octopus
+from octopus_study.baselines.job import CropJob, on_host
 from octopus_study.measure import Row
-from octopus_study.peers.fused import Octopus
-from octopus_study.peers.job import CropJob, on_host
 from octopus_study.studies.arena.submit import QUANTITY, SubmitClock
 from octopus_study.studies.arena.workloads import VISDRONE, arena_budget, boxes_of, case_of, shared_count
 from octopus_study.studies.comparison import Comparison, Part, compare
@@ -66,9 +66,7 @@ def parts(context: Context, crops: ReferenceCrops) -> Iterator[Part]:
     for counting in (count for count in context.config.arena.counts if count <= most):
         case = case_of(context, f"{WORKLOAD}-{counting}", most)
         methods = (Counted.name, Replayed.name)
-        yield Part(
-            partial(_measure, counting=counting, crops=crops), (Comparison(case, QUANTITY, "host", methods),)
-        )
+        yield Part(partial(_measure, counting=counting, crops=crops), (Comparison(case, QUANTITY, "host", methods),))
 
 
 def _measure(context: Context, part: Part, counting: int, crops: ReferenceCrops) -> list[Row]:

@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from octopus_study.baselines.fused import OctopusOnGpu
+from octopus_study.baselines.published import Published
 from octopus_study.measure import Method, Row
 from octopus_study.measure.bandwidth import fill
-from octopus_study.peers.fused import OctopusOnGpu
-from octopus_study.peers.published import Published
-from octopus_study.studies.arena.workloads import (
-    VISDRONE,
-    arena_budget,
-    boxes_of,
-    case_of,
-    shared_count,
-    uniform_boxes,
-)
+from octopus_study.studies.arena.workloads import VISDRONE, arena_budget, boxes_of, case_of, shared_count, uniform_boxes
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import ReferenceCrops, check, crop_job

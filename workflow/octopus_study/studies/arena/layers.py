@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from octopus.arrays.views import view
 from octopus.backends import cpu
 from octopus.backends.cuda import memory as cuda_memory
+from octopus_study.baselines.availability import Unavailable
+from octopus_study.baselines.fused import ImageEdge
+from octopus_study.baselines.job import CropJob
+from octopus_study.baselines.method import ON_THE_HOST, CropMethod
+from octopus_study.baselines.opencv import OpenCv
+from octopus_study.baselines.registry import make
 from octopus_study.measure import Case, Clock, HostClock, Method, Row, check_answers
 from octopus_study.measure.at_work import at_work
 from octopus_study.measure.bandwidth import fill
 from octopus_study.measure.blocks import WARM_UP_RUNS
 from octopus_study.measure.rows import describe
 from octopus_study.names import arena_methods
-from octopus_study.peers.availability import Unavailable
-from octopus_study.peers.fused import ImageEdge
-from octopus_study.peers.job import CropJob
-from octopus_study.peers.method import ON_THE_HOST, CropMethod
-from octopus_study.peers.opencv import OpenCv
-from octopus_study.peers.registry import make
 from octopus_study.status import different
 from octopus_study.studies.arena.pipeline import PageLocked
 from octopus_study.studies.arena.workloads import arena_budget
@@ -148,9 +148,7 @@ def pipeline_rows(batch: Batch, comparison: Comparison) -> list[Row]:
     methods = [
         method.timed(every=batch.every)
         if method.on_host
-        else replace(
-            method.timed(locked.through(method)), result=partial(locked.downloaded, method, batch.every)
-        )
+        else replace(method.timed(locked.through(method)), result=partial(locked.downloaded, method, batch.every))
         for method in batch.methods
     ]
     clock = HostClock(host.synchronize, host.throttle, layer=comparison.layer)

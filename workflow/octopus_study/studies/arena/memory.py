@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.baselines.fused import HalfPrecision
+from octopus_study.baselines.job import CropJob, make_job
+from octopus_study.baselines.method import CropMethod
+from octopus_study.baselines.registry import make
 from octopus_study.measure import Case, MemoryProbe, Row, memory_rows, payload
 from octopus_study.measure.memory import MemoryLines, Meter
-from octopus_study.peers.fused import HalfPrecision
-from octopus_study.peers.job import CropJob, make_job
-from octopus_study.peers.method import CropMethod
-from octopus_study.peers.registry import make
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context, empty_caches
 
@@ -50,9 +50,7 @@ def rows(context: Context, part: Part, boxes: NDArray[np.int32], missing: Mappin
         yield from memory_rows(part.case, method, TARGET, kwargs=given, meter=meter, timeout=TIMEOUT_S)
 
 
-def probe(
-    method: str, device: str, boxes: list[list[int]], size: list[int], frame_shape: list[int]
-) -> MemoryProbe:
+def probe(method: str, device: str, boxes: list[list[int]], size: list[int], frame_shape: list[int]) -> MemoryProbe:
     """A method that has run once on one crop, and what it does with all.
 
     The sizes of the boxes matter (padding), the pixels don't, so that no data are read here.

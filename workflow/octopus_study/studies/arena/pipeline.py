@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from octopus.arrays.views import ArrayView, view
 from octopus.errors import InputError
-from octopus_study.peers.job import CropJob
-from octopus_study.peers.method import CropMethod
+from octopus_study.baselines.job import CropJob
+from octopus_study.baselines.method import CropMethod
 
 
 class PageLocked:

@@ -13,9 +13,7 @@ class Arena(Section):
     """What users would pick instead, on the same boxes."""
 
     workloads: list[Literal["uniform", "visdrone", "large"]] = Field(
-        ["uniform", "visdrone"],
-        min_length=1,
-        description="boxes of one size, those of the data set, large ones",
+        ["uniform", "visdrone"], min_length=1, description="boxes of one size, those of the data set, large ones"
     )
     uniform_side: Count = Field(256, description="side of the boxes of one size, in pixels")
     counts: Counts = Field([28, 100, 1000], min_length=1, description="boxes per batch")
@@ -27,7 +25,6 @@ class Arena(Section):
         3.0, description="seconds after which a comparison with its least number of blocks ends"
     )
     least_blocks_seconds: Seconds = Field(
-        60.0,
-        description="seconds for a comparison's least number of blocks; the slowest methods are left out",
+        60.0, description="seconds for a comparison's least number of blocks; the slowest methods are left out"
     )
     memory: bool = Field(True, description="whether each method's memory is measured in a fresh process")

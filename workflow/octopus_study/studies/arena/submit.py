@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from octopus import CropPlan
+from octopus_study.baselines.availability import make_all, need_torch
+from octopus_study.baselines.fused import Octopus, OneCall
+from octopus_study.baselines.job import CropJob
 from octopus_study.measure import HostClock, Method, Row
-from octopus_study.peers.availability import make_all, need_torch
-from octopus_study.peers.fused import Octopus, OneCall
-from octopus_study.peers.job import CropJob
 from octopus_study.studies.arena.workloads import VISDRONE, arena_budget, boxes_of, case_of
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
@@ -68,7 +68,7 @@ def _run(job: CropJob, name: str) -> Callable[[], object]:
 
     arrays: tuple[Any, ...] = job.device_frame, upload(job.boxes.astype(np.float32))
     if name == TORCH:
-        arrays = tuple(need_torch("cuda", "peers").as_tensor(array, device="cuda") for array in arrays)
+        arrays = tuple(need_torch("cuda", "baselines").as_tensor(array, device="cuda") for array in arrays)
     frame, boxes = arrays
     plan = CropPlan(frame, job.count, job.size, mean=job.mean, std=job.std)
     return lambda: plan.run(frame, boxes)

@@ -16,19 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.baselines.fused import HALF_ULP, Octopus
+from octopus_study.baselines.job import TOLERANCE_LEVELS, CropJob
 from octopus_study.measure import Method, Row
 from octopus_study.measure.bandwidth import fill
-from octopus_study.peers.fused import HALF_ULP, Octopus
-from octopus_study.peers.job import TOLERANCE_LEVELS, CropJob
 from octopus_study.reference import crops as reference
-from octopus_study.studies.arena.workloads import (
-    VISDRONE,
-    arena_budget,
-    boxes_of,
-    case_of,
-    shared_count,
-    uniform_boxes,
-)
+from octopus_study.studies.arena.workloads import VISDRONE, arena_budget, boxes_of, case_of, shared_count, uniform_boxes
 from octopus_study.studies.comparison import BASE, Comparison, Part, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import check
@@ -38,11 +31,7 @@ FRAMES, FRAME_COUNTS = "frames", (1, 16)
 CHECKED = 50  # items that are compared with the reference
 BOUND = "write-bound"
 # By dtype: as which the result's memory is allocated, and by how much of a value, and of a level, rounding moves it.
-MEMORY = {
-    "float32": (np.float32, 0.0, 0.0),
-    "float16": (np.float16, HALF_ULP, 0.0),
-    "uint8": (np.uint8, 0.0, 0.5),
-}
+MEMORY = {"float32": (np.float32, 0.0, 0.0), "float16": (np.float16, HALF_ULP, 0.0), "uint8": (np.uint8, 0.0, 0.5)}
 
 
 class Variant(NamedTuple):

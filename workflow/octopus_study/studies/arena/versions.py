@@ -11,9 +11,9 @@ from octopus.crop.launch import Call, PlainLauncher, StreamLauncher, Variant
 from octopus.crop.options import CropOptions
 from octopus.crop.spec import CropSpec, make_spec
 from octopus.kernels.cuda.tiles import Shape
-from octopus_study.peers.fused import Octopus
-from octopus_study.peers.job import CropJob
-from octopus_study.peers.method import CropMethod
+from octopus_study.baselines.fused import Octopus
+from octopus_study.baselines.job import CropJob
+from octopus_study.baselines.method import CropMethod
 
 
 class _VersionLauncher(StreamLauncher):

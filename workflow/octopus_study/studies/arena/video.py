@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import octopus
+from octopus_study.baselines.availability import Unavailable, make_all
+from octopus_study.baselines.fused import Octopus
+from octopus_study.baselines.job import TOLERANCE_LEVELS, CropJob
+from octopus_study.baselines.method import CropMethod
+from octopus_study.baselines.native_methods import CuFrame, RoiConvertNv12, from_nv12, to_nv12
+from octopus_study.baselines.opencv import OpenCvTable
 from octopus_study.measure import Method, Row
 from octopus_study.measure.bandwidth import fill
-from octopus_study.peers.availability import Unavailable, make_all
-from octopus_study.peers.fused import Octopus
-from octopus_study.peers.job import TOLERANCE_LEVELS, CropJob
-from octopus_study.peers.method import CropMethod
-from octopus_study.peers.native_methods import CuFrame, RoiConvertNv12, from_nv12, to_nv12
-from octopus_study.peers.opencv import OpenCvTable
 from octopus_study.reference import crops as reference
 from octopus_study.studies.arena.workloads import VISDRONE, arena_budget, boxes_of, case_of
 from octopus_study.studies.comparison import Comparison, Part, compare
@@ -149,9 +149,7 @@ def _measure(context: Context, part: Part) -> list[Row]:
     nv12, exact = coded(context.workload.frame, LEVELS[context.device])
     job = crop_job(context, boxes_of(context, VISDRONE, count), np.rint(exact).astype(np.uint8))
     with context.threads(1 if context.device == "cpu" else context.thread_count):
-        made, missing = make_all(
-            {kind.name: partial(_ready, kind, job, nv12) for kind in KINDS[context.device]}
-        )
+        made, missing = make_all({kind.name: partial(_ready, kind, job, nv12) for kind in KINDS[context.device]})
         timed, answers, every = [], {}, -(-count // CHECKED)
         affine = np.array(job.mean), np.array(job.std)
         for method in made.values():
@@ -174,9 +172,7 @@ def coded(frame: NDArray[np.uint8], levels: str) -> tuple[NDArray[np.uint8], NDA
     """
     height, width, _ = frame.shape
     if height % 2 or width % WORD:
-        raise Unavailable(
-            f"NV12 has even sides and the conversion ahead reads words; the frame is {width} x {height}"
-        )
+        raise Unavailable(f"NV12 has even sides and the conversion ahead reads words; the frame is {width} x {height}")
     nv12 = to_nv12(frame, levels)
     return nv12, from_nv12(nv12, levels)
 

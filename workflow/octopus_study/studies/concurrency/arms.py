@@ -31,13 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.studies.concurrency.models import (
-    NAMES,
-    SATELLITE_MATCHING,
-    VISUAL_ODOMETRY,
-    Pipeline,
-    Stage,
-)
+from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY, Pipeline, Stage
 
 POISON = -77  # where NaN can't be written
 Latencies = dict[str, float]
@@ -310,9 +304,7 @@ def _two_streams(method: InProcess) -> Latencies:
 
 
 def _two_threads(method: InProcess) -> Latencies:
-    futures = {
-        name: method.threads[name].submit(method.whole, pipeline) for name, pipeline in method.placed.items()
-    }
+    futures = {name: method.threads[name].submit(method.whole, pipeline) for name, pipeline in method.placed.items()}
     return {name: future.result() for name, future in futures.items()}
 
 

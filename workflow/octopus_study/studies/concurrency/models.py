@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.peers.availability import need, need_torch
+from octopus_study.baselines.availability import need, need_torch
 
 VISUAL_ODOMETRY, SATELLITE_MATCHING = "visual_odometry", "satellite_matching"
 NAMES = (VISUAL_ODOMETRY, SATELLITE_MATCHING)  # the latency-critical one first
@@ -86,9 +86,7 @@ def load(device: str = "cpu") -> tuple[Any, Any]:
     return torch, zoo
 
 
-def build(
-    names: Iterable[str], frame: NDArray[np.uint8], seed: int, torch: Any, zoo: Any
-) -> dict[str, Pipeline]:
+def build(names: Iterable[str], frame: NDArray[np.uint8], seed: int, torch: Any, zoo: Any) -> dict[str, Pipeline]:
     """Build pipelines on the host; the weights of one don't depend on whether the other is built too.
 
     `frame`, (H, W, 3), is where the images are cut from, read beyond its sides from the other side on; `torch` and

@@ -23,8 +23,8 @@ from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from octopus_study.baselines.availability import Unavailable
 from octopus_study.measure.rows import one_line
-from octopus_study.peers.availability import Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -115,9 +115,7 @@ class Mps:
             words = one_line(output.read_text(encoding="utf-8", errors="replace")) or "it said nothing"
             raise Unavailable(f"the MPS daemon did not start: exit status {done.returncode}, {words}")
         if self._servers():
-            raise Unavailable(
-                "the MPS daemon has servers before it has a client: it is not the one just started"
-            )
+            raise Unavailable("the MPS daemon has servers before it has a client: it is not the one just started")
 
     def _say(self, command: str) -> str:
         """Give the control program a command, and return its answer."""
@@ -150,9 +148,7 @@ class Mps:
 
 def _end_when_terminated(stack: ExitStack) -> None:
     """Let SIGTERM, which ends Python at once, end it as an exception does: a daemon outlives whoever started it."""
-    in_main = (
-        threading.current_thread() is threading.main_thread()
-    )  # no other thread may say what a signal does
+    in_main = threading.current_thread() is threading.main_thread()  # no other thread may say what a signal does
     if in_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         # As a shell says that a signal ended a process.
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))

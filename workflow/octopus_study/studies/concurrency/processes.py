@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.backends import cpu
+from octopus_study.baselines.availability import Unavailable
 from octopus_study.measure import Case, Row, available_cores, unavailable
 from octopus_study.measure.rows import describe
 from octopus_study.measure.worker import Worker
-from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.comparison import Comparison
 from octopus_study.studies.concurrency import models
 from octopus_study.studies.concurrency.arms import ALONE, ARMS, Arm, Device, InProcess

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.errors import InputError
+from octopus_study.baselines.availability import Unavailable
 from octopus_study.measure import Case, HostClock, Method, PowerCapKept, Row, again, check_answers, run_paired
 from octopus_study.measure.rows import describe
-from octopus_study.peers.availability import Unavailable
 from octopus_study.status import NO_ANSWER, SAME, Answer, different
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.concurrency import models
@@ -86,9 +86,7 @@ def _free() -> int:
     return free_memory()
 
 
-def _stage_rows(
-    context: Context, compared: Comparison, device: Device, pipelines: Iterable[Pipeline]
-) -> list[Row]:
+def _stage_rows(context: Context, compared: Comparison, device: Device, pipelines: Iterable[Pipeline]) -> list[Row]:
     try:
         methods = [Method(name, run) for name, run in stage_runs(device, pipelines).items()]
         budget = replace(context.budget, max_blocks=context.budget.min_blocks)
@@ -152,11 +150,7 @@ def _lost(pool: Pool) -> str:
 
 
 def _paired(
-    context: Context,
-    makespan: Comparison,
-    device: Device,
-    runnable: Mapping[str, Runnable],
-    answers: dict[str, Answer],
+    context: Context, makespan: Comparison, device: Device, runnable: Mapping[str, Runnable], answers: dict[str, Answer]
 ) -> list[Row]:
     """The makespans in paired blocks, and the latencies of the same runs."""
     if not runnable:
@@ -188,9 +182,7 @@ class BlockClock(HostClock):
     """
 
     def __init__(
-        self,
-        synchronize: Callable[[], object] | None = None,
-        throttle: Callable[[], str | None] | None = None,
+        self, synchronize: Callable[[], object] | None = None, throttle: Callable[[], str | None] | None = None
     ) -> None:
         super().__init__(synchronize, throttle)
         self.block = -2  # the warm-up settles too
@@ -216,9 +208,7 @@ class Recorded:
         rows = []
         for row in [row for row in makespans if row.method == name and row.quantity == "makespan"]:
             known = dict.fromkeys(ARMS[name].pipelines) if row.value is None else self._latencies[row.block]
-            rows += [
-                row._replace(quantity=f"latency_{pipeline}", value=value) for pipeline, value in known.items()
-            ]
+            rows += [row._replace(quantity=f"latency_{pipeline}", value=value) for pipeline, value in known.items()]
         return rows
 
 

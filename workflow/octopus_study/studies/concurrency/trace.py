@@ -115,8 +115,7 @@ def summary(items: Iterable[Work], processors: int) -> Trace:
     if not kernels:
         raise RuntimeError("the profiler saw no kernel")
     streams = [
-        _length(work for work in kernels if work.stream == stream)
-        for stream in {work.stream for work in kernels}
+        _length(work for work in kernels if work.stream == stream) for stream in {work.stream for work in kernels}
     ]
     uploads = [work for work in items if work.kind == UPLOAD]
     busy, uploading = _length(kernels), _length(uploads)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus import CropPlan, map_back
-from octopus_study.peers.availability import need_torch
+from octopus_study.baselines.availability import need_torch
 from octopus_study.reference import crops as reference
 
 PAD_LEVEL = 114  # the grey that YOLO surrounds its images with
@@ -44,9 +44,7 @@ class InputJob:
     def expected(self, frame: NDArray[np.uint8]) -> NDArray[np.float32]:
         """The right answer, (1, 3, height, width), computed in float64."""
         mean, std = np.array(self.mean), np.array(self.std)
-        planes = reference.crop_resize(
-            frame, self.box, self.size, mean, std, letterbox=True, pad_value=PAD_LEVEL
-        )
+        planes = reference.crop_resize(frame, self.box, self.size, mean, std, letterbox=True, pad_value=PAD_LEVEL)
         return np.ascontiguousarray(planes, np.float32)
 
 
@@ -62,9 +60,7 @@ class InputMethod:
         self.torch = need_torch(job.device, "models")
         self.device = self.torch.device(job.device)
         scale_x, scale_y, shift_x, shift_y = reference.transforms(job.box, job.size)[0].tolist()
-        self._scale, self._shift = (
-            self._constant((x, y, x, y)) for x, y in ((scale_x, scale_y), (shift_x, shift_y))
-        )
+        self._scale, self._shift = (self._constant((x, y, x, y)) for x, y in ((scale_x, scale_y), (shift_x, shift_y)))
 
     def back(self, boxes: Any) -> Any:
         """Boxes (N, 4) from pixels of the last input to pixels of its frame, by a way known beforehand."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.peers.availability import need, need_torch
+from octopus_study.baselines.availability import need, need_torch
 
 NAME = "ssdlite320_mobilenet_v3_large"
 INSTALL = "pip install -e './workflow[models]'"

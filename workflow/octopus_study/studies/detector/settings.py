@@ -11,6 +11,4 @@ class Detector(Section):
     """Detection end to end, prepared on the CPU or by Octopus."""
 
     frames: Count = Field(200, description="frames")
-    size: tuple[Count, Count] = Field(
-        (640, 640), description="height and width of the detector's input in pixels"
-    )
+    size: tuple[Count, Count] = Field((640, 640), description="height and width of the detector's input in pixels")

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.baselines.availability import Unavailable, make_all, need_torch
+from octopus_study.baselines.job import TOLERANCE_LEVELS
 from octopus_study.measure import Case, Method, Row, again, check_answers
 from octopus_study.measure.rows import describe
 from octopus_study.measure.series import run_series
-from octopus_study.peers.availability import Unavailable, make_all, need_torch
-from octopus_study.peers.job import TOLERANCE_LEVELS
 from octopus_study.status import NO_ANSWER, SAME, different
 from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context

@@ -19,6 +19,4 @@ class Distribution(Section):
         min_length=1,
         description="distributions of box sizes",
     )
-    times: bool = Field(
-        True, description="whether crops are timed, or only what follows from the boxes alone"
-    )
+    times: bool = Field(True, description="whether crops are timed, or only what follows from the boxes alone")

@@ -12,23 +12,17 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.baselines.availability import Unavailable
+from octopus_study.baselines.fused import Octopus, OctopusOnGpu
+from octopus_study.baselines.job import CropJob
+from octopus_study.baselines.published import Published
 from octopus_study.data import distributions
 from octopus_study.data.workload import sample_boxes
 from octopus_study.measure import Case, Method, Row
 from octopus_study.measure.bandwidth import fill
-from octopus_study.peers.availability import Unavailable
-from octopus_study.peers.fused import Octopus, OctopusOnGpu
-from octopus_study.peers.job import CropJob
-from octopus_study.peers.published import Published
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
-from octopus_study.studies.crops import (
-    checked_rows,
-    crop_job,
-    every_checked,
-    padding_rows,
-    reference_of,
-)
+from octopus_study.studies.crops import checked_rows, crop_job, every_checked, padding_rows, reference_of
 
 STUDY = "distribution"
 VISDRONE = "visdrone"
@@ -100,11 +94,7 @@ def _speed(context: Context, part: Part, job: CropJob) -> Iterator[Row]:
     expected = reference_of(context, job.frame).of(job.boxes[::every])
     fused = (OctopusOnGpu if job.on_gpu else Octopus)(job)
     published = Published(job)
-    kernels = [
-        fused.timed(fused.kernels),
-        published.timed(published.kernels),
-        Method("write-bound", fill(job.out)),
-    ]
+    kernels = [fused.timed(fused.kernels), published.timed(published.kernels), Method("write-bound", fill(job.out))]
     whole = [fused.timed(), *([published.timed()] if job.on_gpu else [])]
     missing = {published.name: SAME_ON_CPU}
     for quantity, methods in ((KERNELS, kernels), (WHOLE, whole)):

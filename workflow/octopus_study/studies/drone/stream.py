@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from octopus import CropPlan, FrameStream
 from octopus.backends.cuda import memory
+from octopus_study.baselines.availability import Unavailable
+from octopus_study.baselines.job import TOLERANCE_LEVELS
 from octopus_study.data.video import Clip
 from octopus_study.measure import HostClock, Method, Row, check_answers
-from octopus_study.peers.availability import Unavailable
-from octopus_study.peers.job import TOLERANCE_LEVELS
 from octopus_study.status import NO_ANSWER
 from octopus_study.studies.comparison import Part, compare
 from octopus_study.studies.context import Context
@@ -57,9 +57,7 @@ class Streamed(_Loop):
     Frame k is that of slot k modulo 2; `options` are those of the crops, with `overlap` uploads go beside them.
     """
 
-    def __init__(
-        self, ring: Frames, boxes: Boxes, options: dict[str, Any], device: str, overlap: bool
-    ) -> None:
+    def __init__(self, ring: Frames, boxes: Boxes, options: dict[str, Any], device: str, overlap: bool) -> None:
         self._boxes, self._none = list(boxes), np.empty((0, 4), np.int32)
         most = max(map(len, boxes))
         self._stream = FrameStream(ring[0], most, buffers=BUFFERS, overlap=overlap, device=device, **options)
@@ -89,9 +87,7 @@ class KernelsAlone(_Loop):
         self._boxes = [place(part.astype(np.float32)) for part in boxes]
         most = max(map(len, boxes))
         self._plans = [CropPlan(frame, most, device=device, **options) for frame in self._frames]
-        self._crops = [
-            plan.run(frame, boxes[0]) for plan, frame in zip(self._plans, self._frames, strict=True)
-        ]
+        self._crops = [plan.run(frame, boxes[0]) for plan, frame in zip(self._plans, self._frames, strict=True)]
 
     def run(self) -> None:
         for number, boxes in enumerate(self._boxes):

@@ -13,9 +13,9 @@ from functools import partial
 
 import numpy as np
 
+from octopus_study.baselines.availability import make_all
 from octopus_study.data.video import Clip, make_clips, panned
 from octopus_study.measure import Case, PacedClock, Row, again, run_series
-from octopus_study.peers.availability import make_all
 from octopus_study.status import SAME
 from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
@@ -34,9 +34,7 @@ PACED = ("octopus", "octopus-graph", "n-launches", "n-launches-published", "open
 def plan(context: Context) -> list[Part]:
     """A part for each clip; and a second of frames as a stream."""
     settings = context.config.drone
-    clips = make_clips(
-        context.workload.pool, settings.seconds, settings.frame_rate, settings.detections, context.seed
-    )
+    clips = make_clips(context.workload.pool, settings.seconds, settings.frame_rate, settings.detections, context.seed)
     footage = footage_of(context, RING, STEP)
     parts = [_clip_part(context, clip, footage, paced=settings.paced and clip is clips[-1]) for clip in clips]
     second = clips[0].head(SECOND, settings.frame_rate)

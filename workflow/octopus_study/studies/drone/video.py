@@ -18,12 +18,12 @@ from octopus.backends.cuda.device import current
 from octopus.backends.cuda.graph import Graph
 from octopus.crop.check import check_host_boxes
 from octopus.crop.launch import Call
-from octopus_study.peers.availability import Unavailable
-from octopus_study.peers.fused import PreparedBoxes
-from octopus_study.peers.job import CropJob
-from octopus_study.peers.method import JobMethod
-from octopus_study.peers.opencv import OpenCv, OpenCvTable, OpenCvTableThreads
-from octopus_study.peers.published import WHY_DIFFERENT, NLaunches
+from octopus_study.baselines.availability import Unavailable
+from octopus_study.baselines.fused import PreparedBoxes
+from octopus_study.baselines.job import CropJob
+from octopus_study.baselines.method import JobMethod
+from octopus_study.baselines.opencv import OpenCv, OpenCvTable, OpenCvTableThreads
+from octopus_study.baselines.published import WHY_DIFFERENT, NLaunches
 from octopus_study.studies.crops import ReferenceCrops
 
 NEEDS_GPU = "needs a CUDA GPU"
@@ -80,9 +80,7 @@ class Video:
         self._out: Any = memory.DeviceArray(shape, np.float32) if self.on_gpu else np.zeros(shape, np.float32)
         self._addresses = [int(frame.ctypes.data) for frame in self.ring]
         self.jobs = [
-            CropJob(
-                self.ring[index % len(ring)], part, size, mean, std, self._head(len(part)), self.device_frame
-            )
+            CropJob(self.ring[index % len(ring)], part, size, mean, std, self._head(len(part)), self.device_frame)
             for index, part in enumerate(boxes)
         ]
         for job in self.jobs:
@@ -115,13 +113,7 @@ class Video:
         """A plan for frames like these, which writes into memory that it is given."""
         job = self.jobs[0]
         return CropPlan(
-            job.working_frame,
-            self.most,
-            job.size,
-            mean=job.mean,
-            std=job.std,
-            device=self.device,
-            allocate=False,
+            job.working_frame, self.most, job.size, mean=job.mean, std=job.std, device=self.device, allocate=False
         )
 
 

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.baselines.availability import Unavailable, need, need_torch
 from octopus_study.names import DRUNET_MULTIPLE, IMAGE_METHODS
-from octopus_study.peers.availability import Unavailable, need, need_torch
 
 MODELS: dict[str, Callable[[Any], Any]] = {
     "drunet": lambda zoo: zoo.DRUNet(3, 3, pretrained=None),

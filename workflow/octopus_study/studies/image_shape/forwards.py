@@ -28,17 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.errors import OctopusError
-from octopus_study.measure import (
-    Budget,
-    Case,
-    Clock,
-    Method,
-    PowerCapKept,
-    Row,
-    check_answers,
-    run_paired,
-    unavailable,
-)
+from octopus_study.measure import Budget, Case, Clock, Method, PowerCapKept, Row, check_answers, run_paired, unavailable
 from octopus_study.measure.clock_rates import ClockRates
 from octopus_study.measure.rows import describe
 from octopus_study.measure.worker import Worker
@@ -133,9 +123,7 @@ def _width(order: Order, denoiser: Denoiser, image: NDArray[np.uint8], folder: P
     first, _ = _forward(denoiser, run, image)
     readings, result = _forward(denoiser, run, image)
     readings["first_allocated_peak"] = first["allocated_peak"]
-    answer = (
-        _answer(order, folder / f"{order.workload}-{case.n}.npy", result) if order.compared else NO_ANSWER
-    )
+    answer = _answer(order, folder / f"{order.workload}-{case.n}.npy", result) if order.compared else NO_ANSWER
     del result
     rows = [
         case.row(order.method, layer, name, unit, readings[name], answer=answer)

@@ -52,9 +52,7 @@ def comparisons(context: Context, model: str) -> tuple[Comparison, Comparison]:
     settings = context.config.image_shape
     case = Case(context.study, context.workload.dataset, f"{model}-patches", settings.height)
     names = tuple(f"{side}x{batch}" for side in settings.patch_sides for batch in settings.patch_batches)
-    return Comparison(case, "cover", "device", names), Comparison(
-        case, "batch_peak", "memory", names, "bytes"
-    )
+    return Comparison(case, "cover", "device", names), Comparison(case, "batch_peak", "memory", names, "bytes")
 
 
 def rows(context: Context, compared: Sequence[Comparison], model: str, image: NDArray[np.uint8]) -> list[Row]:

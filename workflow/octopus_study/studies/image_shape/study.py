@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.baselines.availability import Unavailable
 from octopus_study.measure import Row
 from octopus_study.measure.rows import describe
 from octopus_study.names import AS_PUBLISHED, DRUNET_MULTIPLE
-from octopus_study.peers.availability import Unavailable
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context, empty_caches
 from octopus_study.studies.image_shape import denoisers, forwards, patches

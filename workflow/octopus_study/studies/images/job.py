@@ -24,9 +24,9 @@ from PIL import Image
 
 from octopus.backends.cuda import memory
 from octopus.images import smart_sizes
+from octopus_study.baselines.availability import Unavailable
+from octopus_study.baselines.method import JobMethod
 from octopus_study.measure import Method, check_answers
-from octopus_study.peers.availability import Unavailable
-from octopus_study.peers.method import JobMethod
 from octopus_study.status import different
 from octopus_study.studies.context import Context
 from octopus_study.studies.pictures import Batch
@@ -137,9 +137,7 @@ class ImageJob:
     def expected(self, right: str) -> NDArray[np.float32]:
         """A right answer of the checked images in levels, one behind the other."""
         if right not in self._expected:
-            resized = (
-                RESIZERS[right](self.images[index], *self.sizes[index].tolist()) for index in self.checked
-            )
+            resized = (RESIZERS[right](self.images[index], *self.sizes[index].tolist()) for index in self.checked)
             made = np.concatenate([arranged(levels, self.task) for levels in resized])
             self._expected[right] = made.astype(np.float32)
         return self._expected[right]
@@ -163,11 +161,7 @@ class ImageJob:
 
     def _mend(self) -> bool:
         """Put back what was written into the images, on the host and on the device; whether there was anything."""
-        harmed = [
-            (image, kept)
-            for image, kept in zip(self.images, self._kept, strict=True)
-            if (image != kept).any()
-        ]
+        harmed = [(image, kept) for image, kept in zip(self.images, self._kept, strict=True) if (image != kept).any()]
         for image, kept in harmed:
             image[...] = kept
         planes = [kept.transpose(2, 0, 1) for kept in self._kept]
@@ -182,9 +176,7 @@ class ImageJob:
 def _unrounded(image: NDArray[np.uint8], height: int, width: int) -> NDArray[np.float32]:
     """Both passes in floating point, by Pillow; clamped, since the filter overshoots."""
     planes = (Image.fromarray(plane) for plane in image.transpose(2, 0, 1).astype(np.float32))
-    return np.dstack([plane.resize((width, height), Image.Resampling.BICUBIC) for plane in planes]).clip(
-        0, LEVELS
-    )
+    return np.dstack([plane.resize((width, height), Image.Resampling.BICUBIC) for plane in planes]).clip(0, LEVELS)
 
 
 def _rounded(image: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from octopus.backends.cpu import get_num_threads
-from octopus_study.peers.availability import Unavailable, need, need_torch
-from octopus_study.peers.method import blocking_stream, require_gpu
-from octopus_study.peers.pillow import image_module
+from octopus_study.baselines.availability import Unavailable, need, need_torch
+from octopus_study.baselines.method import blocking_stream, require_gpu
+from octopus_study.baselines.pillow import image_module
 from octopus_study.studies.images.job import (
     BETWEEN,
     BILINEAR,
@@ -33,9 +33,7 @@ from octopus_study.studies.images.job import (
     require_batch,
 )  # fmt: skip
 
-MODELS, PEERS, CUDA13 = (
-    f"pip install -e './workflow[{extra}]'" for extra in ("models", "peers", "arena-cuda13")
-)
+MODELS, PEERS, CUDA13 = (f"pip install -e './workflow[{extra}]'" for extra in ("models", "baselines", "arena-cuda13"))
 PROCESSORS = {
     "rows": ("transformers.models.qwen2_vl.image_processing_qwen2_vl", "Qwen2VLImageProcessor"),
     "batch": ("transformers.models.siglip.image_processing_siglip", "SiglipImageProcessor"),
@@ -57,7 +55,7 @@ class TorchImages(ImageMethod):
         if not on_gpu:
             self.right, self.tolerance = BETWEEN, 2.01
         super().__init__(job)
-        self.torch = need_torch("cuda" if on_gpu else "cpu", "peers")
+        self.torch = need_torch("cuda" if on_gpu else "cpu", "baselines")
         self.images = [self._tensor(image) for image in (job.working if on_gpu else job.images)]
 
     def _tensor(self, image: Any) -> Any:
@@ -78,9 +76,7 @@ class Transformers(TorchImages):
         super().__init__(job)
         self.images = [image.contiguous() for image in self.images]
         module, kind = PROCESSORS[job.task]
-        self._processor = getattr(need(module, "transformers", MODELS), kind)(
-            **(PIXELS if job.task == ROWS else {})
-        )
+        self._processor = getattr(need(module, "transformers", MODELS), kind)(**(PIXELS if job.task == ROWS else {}))
         if getattr(self._processor, "backend", "") != "torchvision":
             raise Unavailable("this transformers has no processor that works on tensors; version 5 has")
 
@@ -128,9 +124,7 @@ class Torchvision(TorchImages):
         done: dict[int, Any] = {}
         for places in groups.values():
             group = [tensors[place] for place in places]
-            done.update(
-                zip(places, work(self.torch.stack(group) if group[1:] else group[0][None]), strict=True)
-            )
+            done.update(zip(places, work(self.torch.stack(group) if group[1:] else group[0][None]), strict=True))
         return [done[place] for place in range(len(tensors))]
 
     def _resize(self, images: Any) -> Any:
@@ -305,10 +299,6 @@ class CvCudaImages(ImageMethod):
     def run(self) -> None:
         stream = self._cv.Stream.default
         self._cv.hq_resize_into(
-            self._between,
-            self._batch(self._images),
-            antialias=True,
-            interpolation=self._cv.Interp.CUBIC,
-            stream=stream,
+            self._between, self._batch(self._images), antialias=True, interpolation=self._cv.Interp.CUBIC, stream=stream
         )
         self._cv.crop_flip_normalize_reformat_into(self._out, self._between, *self._rest, stream=stream)

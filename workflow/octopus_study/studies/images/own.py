@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from octopus.images import ImagePlan, patch_rows, resize, smart_sizes
-from octopus_study.peers.availability import Unavailable, need_torch
+from octopus_study.baselines.availability import Unavailable, need_torch
 from octopus_study.studies.images.job import (
     BETWEEN,
     BILINEAR,
@@ -44,7 +44,7 @@ class OctopusImages(ImageMethod):
     def tensors(self) -> list[Any]:
         """The images as most have them on a GPU, as tensors of torch over the same memory, if there is torch."""
         try:
-            torch = need_torch("cuda", "peers") if self.job.on_gpu else None
+            torch = need_torch("cuda", "baselines") if self.job.on_gpu else None
         except Unavailable:
             torch = None
         return [torch.as_tensor(image, device="cuda") if torch else image for image in self.job.working]
@@ -89,9 +89,7 @@ class Octopus(OctopusImages):
     def planned(self) -> ImagePlan:
         job = self.job
         room = {"result_rows": job.shape[0]} if job.task == ROWS else {}
-        return ImagePlan(
-            self.operation, self.images[0], len(self.images), allocate=False, **room, **self.options()
-        )
+        return ImagePlan(self.operation, self.images[0], len(self.images), allocate=False, **room, **self.options())
 
     def room(self) -> Any:
         return self.job.out
@@ -112,7 +110,7 @@ class Bfloat16(Octopus):
     dtype = "bfloat16"
 
     def __init__(self, job: ImageJob) -> None:
-        self._torch = need_torch(job.device, "peers")
+        self._torch = need_torch(job.device, "baselines")
         super().__init__(job)
         self.tolerance += LEVELS * HALF_ULP
 

@@ -20,8 +20,8 @@ from octopus.images.launcher import Launch
 from octopus.images.tensor import CAPABILITY, TensorKernel
 from octopus.images.work import Job, pattern_of, write
 from octopus.kernels.images import IMAGE
-from octopus_study.peers.availability import Unavailable
-from octopus_study.peers.method import require_gpu
+from octopus_study.baselines.availability import Unavailable
+from octopus_study.baselines.method import require_gpu
 from octopus_study.studies.images.job import ImageJob
 from octopus_study.studies.images.own import OctopusImages
 
@@ -39,9 +39,7 @@ class BlockSearch(OctopusImages):
     def __init__(self, job: ImageJob) -> None:
         require_gpu(job, "the kernel that makes tiles")
         if compute_capability() < CAPABILITY:
-            raise Unavailable(
-                "this GPU has no tensor cores for bytes, which the kernel that makes tiles needs"
-            )
+            raise Unavailable("this GPU has no tensor cores for bytes, which the kernel that makes tiles needs")
         super().__init__(job)
         self._staging, self.made = Staging(2), job.out
         self._kernel = TensorKernel(self._call(self.images).engine.spec, self.owner)

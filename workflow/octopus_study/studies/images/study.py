@@ -18,9 +18,9 @@ import numpy as np
 
 from octopus.backends import cpu
 from octopus.backends.cuda import memory
+from octopus_study.baselines.availability import make_all, require_room
 from octopus_study.measure import Case, Method, Row
 from octopus_study.measure.bandwidth import copying, fill
-from octopus_study.peers.availability import make_all, require_room
 from octopus_study.status import NO_ANSWER
 from octopus_study.studies.comparison import Comparison, Part, compare, counted
 from octopus_study.studies.context import Context, empty_caches
@@ -116,11 +116,7 @@ def _made(kind: type[ImageMethod], job: ImageJob) -> ImageMethod:
 
 
 def _timed(
-    context: Context,
-    comparison: Comparison,
-    made: Mapping[str, ImageMethod],
-    missing: Mapping[str, str],
-    job: ImageJob,
+    context: Context, comparison: Comparison, made: Mapping[str, ImageMethod], missing: Mapping[str, str], job: ImageJob
 ) -> list[Row]:
     """Check each method, written over NaN, and time all beside their bounds."""
     methods, answers = [], {}

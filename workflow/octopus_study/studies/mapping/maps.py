@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.ragged import blockmap
+from octopus_study.baselines.ragged_methods import ON_DEVICE, build_of, table_on_device
 from octopus_study.measure import Case, HostClock, Method, Row
-from octopus_study.peers.ragged_methods import ON_DEVICE, build_of, table_on_device
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
 

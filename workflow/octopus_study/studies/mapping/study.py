@@ -19,10 +19,10 @@ from octopus.backends import cpu
 from octopus.backends.cuda import memory
 from octopus.kernels.operations import result_dtype
 from octopus.ragged import blockmap
+from octopus_study.baselines.availability import make_all
+from octopus_study.baselines.ragged_job import RaggedJob, is_copy_like
 from octopus_study.data.ragged import mapping_shapes
 from octopus_study.measure import Case, Method, Row
-from octopus_study.peers.availability import make_all
-from octopus_study.peers.ragged_job import RaggedJob, is_copy_like
 from octopus_study.studies.comparison import BASE, Comparison, Part, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.mapping.maps import comparisons, map_rows
@@ -55,9 +55,7 @@ def plan(context: Context) -> Iterator[Part]:
     for distribution in context.config.mapping.distributions:
         for count in _counts(context):
             for part in _batch(context, distribution, count):
-                yield replace(
-                    part, measure=partial(_recorded, part.measure, measured), recall=measured.extend
-                )
+                yield replace(part, measure=partial(_recorded, part.measure, measured), recall=measured.extend)
     yield Part(lambda context, _: tuner_rows(context, measured))
 
 
@@ -99,9 +97,7 @@ def _maps(offsets: NDArray[np.int64], context: Context, part: Part) -> Iterator[
     yield from map_rows(context, part, offsets)
 
 
-def _operation(
-    operation: str, shapes: NDArray[np.int64], dtype: str, context: Context, part: Part
-) -> Iterator[Row]:
+def _operation(operation: str, shapes: NDArray[np.int64], dtype: str, context: Context, part: Part) -> Iterator[Row]:
     (comparison,) = part.comparisons
     strategies = [name for name in comparison.methods if name != COPY]
     reason = _shortage(context, operation, shapes, dtype)

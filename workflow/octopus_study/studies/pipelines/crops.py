@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus import CropPlan
+from octopus_study.baselines.availability import need_torch
+from octopus_study.baselines.job import TOLERANCE_LEVELS
 from octopus_study.data.workload import sample_boxes
 from octopus_study.measure import Case, Row
-from octopus_study.peers.availability import need_torch
-from octopus_study.peers.job import TOLERANCE_LEVELS
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import reference_of
@@ -36,7 +36,7 @@ class FrameCrops(Step):
 
     def __init__(self, context: Context, boxes: NDArray[np.int32], counting: int) -> None:
         crop, frame = context.config.crop, context.workload.frame
-        self.torch = need_torch(context.device, "peers")
+        self.torch = need_torch(context.device, "baselines")
         self.counting, self.size, self.device = counting, tuple(crop.size), context.device
         self.tolerance = TOLERANCE_LEVELS / max(crop.std)
         self.normal = {"mean": list(crop.mean), "std": list(crop.std)}

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.baselines.availability import make_all
+from octopus_study.baselines.method import JobMethod
 from octopus_study.measure import Clock, Row, check_answers
-from octopus_study.peers.availability import make_all
-from octopus_study.peers.method import JobMethod
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
 

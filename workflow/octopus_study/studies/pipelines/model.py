@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from octopus_study.baselines.availability import Unavailable, need, need_torch
 from octopus_study.measure import Case, HostClock, PowerCapKept, Row, available_cores
-from octopus_study.peers.availability import Unavailable, need, need_torch
 from octopus_study.status import SAME, different
 from octopus_study.studies.comparison import Comparison, Part, counted
 from octopus_study.studies.context import Context, empty_caches
@@ -110,7 +110,7 @@ class Prepared(Step):
     decoder = "cpu"  # where files are decoded, if both are possible
 
     def __init__(self, images: list[Any], device: str) -> None:
-        self.torch = need_torch(device, "peers")
+        self.torch = need_torch(device, "baselines")
         self.images, self.device = images, device
         module = need("transformers.models.qwen2_vl.image_processing_qwen2_vl", "transformers", INSTALL)
         self.processor = module.Qwen2VLImageProcessor()
@@ -284,7 +284,7 @@ def _measure(context: Context, part: Part, name: str) -> Iterator[Row]:
 def _rows(context: Context, part: Part, name: str) -> Iterator[Row]:
     prepare, *others = part.comparisons
     cut = BATCHES[name].cut(context.workload.frame, part.case.n, context.seed)
-    images = input_of(part.case.input, cut, need_torch(context.device, "peers"))
+    images = input_of(part.case.input, cut, need_torch(context.device, "baselines"))
     makers = {method: partial(KINDS[method], images, context.device) for method in prepare.methods}
     steps, missing = steps_of(part, context, makers)
     right = cache(lambda kind: _answer_of(kind(images, context.device)))
@@ -309,9 +309,7 @@ def _of_the_model(
 ) -> Iterator[Row]:
     whole, differing, cosine = comparisons
     if not context.process and Accelerated.name in steps:
-        yield from counted(
-            differing, {Accelerated.name: partial(_differing, steps[Accelerated.name], original)}
-        )
+        yield from counted(differing, {Accelerated.name: partial(_differing, steps[Accelerated.name], original)})
     if context.device == "cuda" and context.config.pipelines.tower:
         yield from _with_tower(context, whole, cosine, steps, _answer_of(original))
     elif not context.process:
@@ -320,13 +318,9 @@ def _of_the_model(
 
 
 def _with_tower(
-    context: Context,
-    whole: Comparison,
-    cosine: Comparison,
-    steps: dict[str, Prepared],
-    right: NDArray[np.float32],
+    context: Context, whole: Comparison, cosine: Comparison, steps: dict[str, Prepared], right: NDArray[np.float32]
 ) -> Iterator[Row]:
-    tower = Tower(need_torch("cuda", "peers"), context.seed)
+    tower = Tower(need_torch("cuda", "baselines"), context.seed)
     both = {name: WholeStep(step, tower) for name, step in steps.items() if name in TOWERS}
     missing = {name: "its processor can't be had here" for name in TOWERS if name not in both}
     if any(context.measures(whole.key, name) for name in both):

@@ -7,10 +7,10 @@ from functools import partial
 
 from octopus.backends import cpu
 from octopus.backends.cuda import memory
+from octopus_study.baselines.fused import Octopus
+from octopus_study.baselines.published import NLaunches, Published
 from octopus_study.data.workload import sample_boxes
 from octopus_study.measure import Method, again
-from octopus_study.peers.fused import Octopus
-from octopus_study.peers.published import NLaunches, Published
 from octopus_study.studies.comparison import BASE
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import ReferenceCrops, check, crop_job
@@ -22,9 +22,7 @@ CHECKED = 500  # crops that are compared with the reference at most, spread over
 BYTES_PER_VALUE = 6
 
 
-def make_methods(
-    context: Context, count: int, reference: ReferenceCrops
-) -> tuple[list[Method], dict[str, str]]:
+def make_methods(context: Context, count: int, reference: ReferenceCrops) -> tuple[list[Method], dict[str, str]]:
     """Make the methods on `count` boxes of the pool, Octopus first, and check them.
 
     Returns

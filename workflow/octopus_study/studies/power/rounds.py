@@ -83,11 +83,7 @@ class Rounds:
         took = statistics.median(times) if times else math.inf
         if why := self.why_none(name):
             return why
-        return (
-            ""
-            if took < limit
-            else f"one frame takes {took:.3g} ms; at {rate:g} frames/s there are {limit:.1f} ms"
-        )
+        return "" if took < limit else f"one frame takes {took:.3g} ms; at {rate:g} frames/s there are {limit:.1f} ms"
 
     def discarded_row(self, case: Case, layer: str, readable: bool) -> Row:
         """Count the rounds that were thrown away, or say that this machine doesn't tell."""

@@ -90,9 +90,7 @@ def idle_level(windows: Sequence[Taken]) -> Level:
         return Level(error.full, seen)
 
 
-def method_rows(
-    place: Place, windows: Sequence[tuple[int, Taken]], least: int, level: Level, lost: str
-) -> list[Row]:
+def method_rows(place: Place, windows: Sequence[tuple[int, Taken]], least: int, level: Level, lost: str) -> list[Row]:
     """Rows of a method's windows, each with the number of its round.
 
     A window under load that drew less than the idle device has no energy: it is the plainest sign of a sensor that is
@@ -169,9 +167,7 @@ def trace_rows(case: Case, trace: Trace, spans: Sequence[Span], zero_ns: int) ->
     for at_ns, power in _points(trace):
         span = next((span for span in spans if span.start_ns <= at_ns <= span.end_ns), None)
         where, block = case._replace(n=span.n if span else case.n), (at_ns - zero_ns) // 1_000_000
-        place = Place(
-            where, span.method if span else "between", TRACE, block, NO_ANSWER, zero_ns, trace.scope
-        )
+        place = Place(where, span.method if span else "between", TRACE, block, NO_ANSWER, zero_ns, trace.scope)
         if block >= 0:
             rows[block] = place.sensed("power", "W", power.watts)
     return list(rows.values())

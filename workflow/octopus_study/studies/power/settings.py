@@ -12,12 +12,8 @@ from octopus_study.sections import Counts, Section
 class Power(Section):
     """Energy of a batch, by number of objects."""
 
-    counts: Counts = Field(
-        [50, 100, 200, 500, 1000, 2000, 3000, 5000], min_length=1, description="objects per batch"
-    )
-    again_counts: Counts = Field(
-        [1000], description="batches in which Octopus is entered twice, for the noise floor"
-    )
+    counts: Counts = Field([50, 100, 200, 500, 1000, 2000, 3000, 5000], min_length=1, description="objects per batch")
+    again_counts: Counts = Field([1000], description="batches in which Octopus is entered twice, for the noise floor")
     paced_counts: Counts = Field(
         [100, 1000, 5000], description="batches that are also measured at a fixed rate of frames"
     )

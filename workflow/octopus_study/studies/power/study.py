@@ -17,9 +17,9 @@ from functools import partial
 
 import numpy as np
 
+from octopus_study.baselines.availability import Unavailable
 from octopus_study.measure import Case, Method, Row, unavailable
 from octopus_study.measure.rows import describe
-from octopus_study.peers.availability import Unavailable
 from octopus_study.power.energy import window_energy
 from octopus_study.power.selftest import SYSTEM_CLOCK, TimeSource
 from octopus_study.power.session import NoUsableSensor, PowerSession, open_session
@@ -219,9 +219,7 @@ class _Sweep:
     def _place(self, case: Case, method: str, layer: str, answer: str) -> Place:
         return Place(case, method, layer, 0, answer, self.zero_ns, self.scope)
 
-    def _layer_rows(
-        self, comparison: Comparison, rounds: Rounds, answers: dict[str, str], level: Level
-    ) -> list[Row]:
+    def _layer_rows(self, comparison: Comparison, rounds: Rounds, answers: dict[str, str], level: Level) -> list[Row]:
         """Rows of a layer: each method's windows, or one row that says why there are none."""
         (case, layer), rows = (comparison.case, comparison.layer), []
         for name in comparison.methods:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from octopus.backends import cpu
 from octopus.backends.cuda import memory, stream_of
 from octopus.tiles.api import TilePlan
-from octopus_study.peers.availability import require_room
+from octopus_study.baselines.availability import require_room
 
 SPOILT = 0xFF  # neither of a flag's values
 BOUND = "read-bound"
@@ -132,9 +132,7 @@ class NLaunches:
         """From the scene on the host to the flags on the host, by as many launches as tiles."""
         job, plan = self.job, self.plan
         job.device_image.copy_from_host(job.image, self._stream)
-        image, means, flags = (
-            array.pointer for array in (job.device_image, self._device_means, self._device_flags)
-        )
+        image, means, flags = (array.pointer for array in (job.device_image, self._device_means, self._device_flags))
         for tile, grid in enumerate(self._grids):
             plan.engine.launch_part(
                 plan.spec, image, job.scale, job.threshold, means, flags, self._stream, grid=grid, first=tile
@@ -257,11 +255,7 @@ METHODS: dict[str, Callable[[TileJob], Any]] = {
     "padded": Padded,
     **{
         name: partial(ByMeans, means_of)
-        for name, means_of in (
-            ("numpy", _numpy),
-            ("opencv-threads", _opencv_threads),
-            ("integral", _integral),
-        )
+        for name, means_of in (("numpy", _numpy), ("opencv-threads", _opencv_threads), ("integral", _integral))
     },
 }
 

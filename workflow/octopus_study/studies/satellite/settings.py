@@ -13,17 +13,12 @@ class Satellite(Section):
     """Which tiles of a scene are worth the downlink."""
 
     variants: list[Literal["uint16", "rgb8"]] = Field(
-        ["uint16", "rgb8"],
-        min_length=1,
-        description="digital numbers as they are, or three channels of bytes",
+        ["uint16", "rgb8"], min_length=1, description="digital numbers as they are, or three channels of bytes"
     )
-    threshold: Fraction = Field(
-        0.535, description="mean brightness above which a tile of a real scene is kept"
-    )
+    threshold: Fraction = Field(0.535, description="mean brightness above which a tile of a real scene is kept")
     threshold_synthetic: Fraction = Field(0.35, description="the same for generated scenes")
     byte_budget: Fraction = Field(
-        0.45,
-        description="share of the scene's bytes that the best tiles may take, for the rule of the byte budget",
+        0.45, description="share of the scene's bytes that the best tiles may take, for the rule of the byte budget"
     )
     downlink: Annotated[float, Field(gt=0)] = Field(2e6, description="bits per second to the ground")
     synthetic_side: int = Field(8192, ge=0, description="side of the generated scene in pixels; 0: none")

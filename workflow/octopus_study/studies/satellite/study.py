@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus import best_within, keep_tiles, otsu_threshold, tile_means
+from octopus_study.baselines.availability import make_all
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.synthetic import greenland_band
 from octopus_study.measure import Case, HostClock, Method, Row, check_answers
 from octopus_study.measure.bandwidth import drain
-from octopus_study.peers.availability import make_all
 from octopus_study.status import SAME, different
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
@@ -68,9 +68,7 @@ def plan(context: Context) -> Iterator[Part]:
             yield Part(partial(_measure, view, variant, tiles), comparisons)
 
 
-def as_variant(
-    band: NDArray[np.uint16], variant: str
-) -> tuple[NDArray[np.uint8] | NDArray[np.uint16], float]:
+def as_variant(band: NDArray[np.uint16], variant: str) -> tuple[NDArray[np.uint8] | NDArray[np.uint16], float]:
     """The band as it is, or as three equal channels of bytes as published, and which value is full brightness."""
     if variant == "uint16":
         return band, float(FULL_SCALE)
@@ -80,7 +78,7 @@ def as_variant(
 
 
 def _views(context: Context) -> Iterator[View]:
-    """The scene of the receipt, whole or its published part, and a generated one where that is smaller."""
+    """The scene of the manifest, whole or its published part, and a generated one where that is smaller."""
     settings, scene = context.config.satellite, context.scene
     band = scene.pixels
     threshold = settings.threshold_synthetic if scene.synthetic else settings.threshold
@@ -95,9 +93,7 @@ def _views(context: Context) -> Iterator[View]:
         yield View("scale", "synthetic", made, settings.threshold_synthetic, False)
 
 
-def _measure(
-    view: View, variant: str, tiles: NDArray[np.int32], context: Context, part: Part
-) -> Iterator[Row]:
+def _measure(view: View, variant: str, tiles: NDArray[np.int32], context: Context, part: Part) -> Iterator[Row]:
     image, scale = as_variant(view.band, variant)
     job = TileJob(placed(image, context.device), tiles, scale, view.threshold, context.device)
     pictured = view.pictured and variant == "uint16"

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from octopus.ragged.plan import RaggedPlan
-from octopus_study.peers.availability import need_torch
-from octopus_study.peers.ragged_job import RaggedJob
-from octopus_study.peers.ragged_methods import STRATEGIES, StagedMethod, build_of, published_records
+from octopus_study.baselines.availability import need_torch
+from octopus_study.baselines.ragged_job import RaggedJob
+from octopus_study.baselines.ragged_methods import STRATEGIES, StagedMethod, build_of, published_records
 
 OWN = ("octopus", "block-metadata", "block-metadata-published", "lookup-vectorised", "lookup-published")
 # Elements of a block at most in the published sequences: with 20 bytes per block it gives the printed gains in memory,
@@ -108,7 +108,7 @@ def _nested(job: RaggedJob) -> StagedMethod:
 
 def _in_torch(job: RaggedJob) -> tuple[Any, Any, Any, Callable[[Any], Any]]:
     """Torch, values and result as its tensors, and the operation on any tensor with an item per row."""
-    torch = need_torch(job.device, "peers")
+    torch = need_torch(job.device, "baselines")
     values, out = (torch.as_tensor(array, device=job.device) for array in (job.values, job.out))
     mean, inverse = (torch.as_tensor(array, device=job.device)[:, None] for array in job.parameters)
     return torch, values, out, lambda items: (items - mean) * inverse

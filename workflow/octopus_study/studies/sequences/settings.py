@@ -12,9 +12,7 @@ from octopus_study.sections import Section
 class Sequences(Section):
     """Ragged sequences and patches against padding, a lookup table and nested tensors."""
 
-    mixes: list[
-        Literal["nlp-1k", "nlp-10k", "nlp-extreme-1k", "vision-patches-500", "vision-extreme-500"]
-    ] = Field(
+    mixes: list[Literal["nlp-1k", "nlp-10k", "nlp-extreme-1k", "vision-patches-500", "vision-extreme-500"]] = Field(
         ["nlp-1k", "nlp-10k", "nlp-extreme-1k", "vision-patches-500", "vision-extreme-500"],
         min_length=1,
         description="published mixes of lengths",

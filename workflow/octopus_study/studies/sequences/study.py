@@ -13,11 +13,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.baselines.availability import make_all
+from octopus_study.baselines.ragged_job import RaggedJob
+from octopus_study.baselines.ragged_methods import stage
 from octopus_study.data.ragged import sequence_lengths
 from octopus_study.measure import Case, Row
-from octopus_study.peers.availability import make_all
-from octopus_study.peers.ragged_job import RaggedJob
-from octopus_study.peers.ragged_methods import stage
 from octopus_study.status import NO_ANSWER
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from octopus_study.baselines.fused import NLaunchesFused, Octopus, OctopusOnGpu
+from octopus_study.baselines.job import CropJob
+from octopus_study.baselines.published import NLaunches, Published
 from octopus_study.data.workload import sample_boxes
 from octopus_study.measure import Case, Method, Row
 from octopus_study.measure.bandwidth import fill
-from octopus_study.peers.fused import NLaunchesFused, Octopus, OctopusOnGpu
-from octopus_study.peers.job import CropJob
-from octopus_study.peers.published import NLaunches, Published
 from octopus_study.studies import one_thread
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from octopus.ragged import blockmap
 from octopus.ragged.cut import image_sides
+from octopus_study.baselines.ragged_job import RaggedJob
 from octopus_study.measure import Case, Row
-from octopus_study.peers.ragged_job import RaggedJob
 from octopus_study.studies.comparison import BASE, Comparison, Part, compare
 from octopus_study.studies.context import Context
 

@@ -7,15 +7,8 @@ import numpy as np
 from octopus.ragged.blockmap import BlockMap, narrowed
 from octopus.ragged.cut import image_sides
 from octopus.ragged.plan import RaggedPlan
-from octopus_study.peers.ragged_job import RaggedJob
-from octopus_study.peers.ragged_methods import (
-    ON_DEVICE,
-    STRATEGIES,
-    Run,
-    StagedMethod,
-    build_of,
-    table_on_device,
-)
+from octopus_study.baselines.ragged_job import RaggedJob
+from octopus_study.baselines.ragged_methods import ON_DEVICE, STRATEGIES, Run, StagedMethod, build_of, table_on_device
 
 METHODS = (
     "octopus",
@@ -97,9 +90,7 @@ def _device_built(job: RaggedJob) -> StagedMethod:
         return Upload(arrays, stream)
 
     def fill(there: Upload) -> Run:
-        offsets = DeviceArray(
-            narrow.shape, narrow.dtype, buffer=there.memory, pointer=there.pointers["offsets"]
-        )
+        offsets = DeviceArray(narrow.shape, narrow.dtype, buffer=there.memory, pointer=there.pointers["offsets"])
         return table_on_device(offsets, job.items, job.total, owner)
 
     def launch(there: Upload) -> None:

@@ -2,7 +2,7 @@
 
 The published comparison leaves the setup of both, of the table and of block metadata, to loops on the host. Here both
 are also made as a good engineer would make them: the table by one vectorised call and by a kernel on the device, block
-metadata by compiled code, so that the answer doesn't hang on a slow opponent, nor on a slow method of the source.
+metadata by compiled code, so that the answer doesn't hang on a slow baseline, nor on a slow method of the source.
 The whole way is timed end to end, beside its stages. The images lie where they are processed.
 """
 
@@ -14,10 +14,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.baselines.ragged_job import RaggedJob
+from octopus_study.baselines.ragged_methods import stage
 from octopus_study.data.ragged import flickr_shapes
 from octopus_study.measure import Case, Row
-from octopus_study.peers.ragged_job import RaggedJob
-from octopus_study.peers.ragged_methods import stage
 from octopus_study.status import NO_ANSWER
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context

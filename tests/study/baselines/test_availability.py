@@ -1,0 +1,63 @@
+"""A package that is missing or broken is a reason, never a crash."""
+
+from __future__ import annotations
+
+import sys
+from unittest.mock import MagicMock
+
+import numpy as np
+import pytest
+from crop_methods import BOXES, FRAME, job
+
+from octopus.backends import cpu
+from octopus_study.baselines import availability
+from octopus_study.baselines.availability import Unavailable, need, need_torch, require_room
+from octopus_study.baselines.padding import PaddedBatch
+from octopus_study.studies import context
+
+
+def test_a_missing_package_and_how_to_get_it():
+    with pytest.raises(Unavailable, match=r"^Warp Drive is not installed \(pip install warp\)$"):
+        need("octopus_warp_drive", "Warp Drive", "pip install warp")
+
+
+def test_torch_has_the_threads_of_the_library(monkeypatch):
+    """By itself it has those of OMP_NUM_THREADS, which Snakemake sets to its `--cores`."""
+    torch = MagicMock(__file__="torch.py")
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(availability, "_installed", lambda module: True)
+    before = cpu.set_num_threads(3)
+    try:
+        assert need_torch("cpu", "baselines") is torch
+        torch.set_num_threads.assert_called_once_with(3)
+        context._set_threads(2)
+        torch.set_num_threads.assert_called_with(2)
+        assert cpu.get_num_threads() == 2
+    finally:
+        context._set_threads(before)
+
+
+def test_a_folder_of_stubs_is_no_package(tmp_path, monkeypatch):
+    (tmp_path / "octopus_stubs").mkdir()
+    (tmp_path / "octopus_stubs" / "__init__.pyi").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(Unavailable, match="is not installed"):
+        need("octopus_stubs", "Warp Drive")
+
+
+def test_too_little_memory_says_both_amounts():
+    require_room("it", "GPU", 10, 10)
+    with pytest.raises(Unavailable, match=r"it needs 1,234 bytes on the GPU for this batch, 1,233 are free"):
+        require_room("it", "GPU", 1234, 1233)
+
+
+def test_padding_puts_each_crop_in_a_corner():
+    boxes = BOXES[[0, 3, 4]]
+    batch = PaddedBatch(job("cpu", boxes))
+    batch.values.fill(7)
+    values = batch.fill()
+    assert values.shape == (3, 70, 50, 3)
+    for item, (x1, y1, x2, y2) in zip(values, boxes, strict=True):
+        crop = FRAME[y1:y2, x1:x2]
+        assert np.array_equal(item[: y2 - y1, : x2 - x1], crop)
+        assert item.sum(dtype=int) == crop.sum(dtype=int)

@@ -1,0 +1,91 @@
+"""The two graphs: the same bytes each time, valid, and right at every shape."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from crop_methods import BOXES, FRAME, MEAN, SIZE, STD, levels, padded
+
+from octopus_study.baselines.graphs import write_model
+from octopus_study.baselines.onnx_models import grid_sample_model, padded_model
+from octopus_study.baselines.onnxruntime_graphs import OnnxRuntimeSession
+from octopus_study.baselines.tensors import tensor
+from octopus_study.reference import crops as reference
+
+BOTH = pytest.mark.parametrize("write", [padded_model, grid_sample_model])
+
+
+def execute(model, **inputs):
+    """Any shapes, on the CPU."""
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    return session.run(None, inputs)[0]
+
+
+def padded_items(boxes):
+    """The padded batch, by NumPy."""
+    width, height = (boxes[:, 2:] - boxes[:, :2]).max(axis=0)
+    items = np.zeros((len(boxes), height, width, 3), np.uint8)
+    for item, (x1, y1, x2, y2) in zip(items, boxes, strict=True):
+        item[: y2 - y1, : x2 - x1] = FRAME[y1:y2, x1:x2]
+    return items
+
+
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_grid_sample_at_any_number_of_boxes_and_frame(count):
+    frame, boxes = FRAME[:, : 300 - count], BOXES[-count:].clip(max=300 - count)
+    right = reference.crop_resize(frame, boxes, SIZE, np.array(MEAN), np.array(STD))
+    found = execute(grid_sample_model(SIZE, MEAN, STD), frame=frame, boxes=boxes.astype(np.float32))
+    assert levels(found, right) < 0.02
+
+
+@pytest.mark.parametrize("chosen", [[4], [0, 3], [0, 1, 2, 3, 4]])
+def test_padded_at_any_shape(chosen):
+    boxes = BOXES[chosen]
+    found = execute(padded_model(SIZE, MEAN, STD), padded=padded_items(boxes))
+    assert levels(found, padded(boxes)) < 0.02
+
+
+def test_padded_in_half_precision():
+    found = execute(padded_model(SIZE, MEAN, STD, "float16"), padded=padded_items(BOXES))
+    assert found.dtype == np.float16
+    assert 0 < levels(found.astype(np.float32), padded()) < 1
+
+
+def test_files_are_written_once_under_their_digest(tmp_path, monkeypatch):
+    monkeypatch.setenv("OCTOPUS_CACHE_DIR", str(tmp_path / "models"))
+    path = write_model(b"one")
+    written = path.stat().st_mtime_ns
+    assert write_model(b"one") == path
+    assert path.stat().st_mtime_ns == written
+    assert write_model(b"two") != path
+    path.write_bytes(b"damaged")
+    assert write_model(b"one").read_bytes() == b"one"
+    assert len(list(path.parent.iterdir())) == 2
+
+
+def test_a_session_reads_and_writes_the_memory_it_is_bound_to(tmp_path):
+    path = tmp_path / "grid.onnx"
+    path.write_bytes(grid_sample_model(SIZE, MEAN, STD))
+    boxes, out = BOXES[:2].astype(np.float32), np.full((2, 3, *SIZE), np.nan, np.float32)
+    session = OnnxRuntimeSession(path, [tensor("frame", FRAME), tensor("boxes", boxes)], tensor("crops", out), False)
+    session.execute()
+    boxes[...] = BOXES[3:]
+    session.execute()
+    right = reference.crop_resize(FRAME, BOXES[3:], SIZE, np.array(MEAN), np.array(STD))
+    assert levels(out, right) < 0.02
+
+
+@BOTH
+def test_with_known_shapes_no_node_computes_shapes(write, tmp_path):
+    # On a GPU such nodes would be left for the CPU, which the session refuses.
+    options, path = onnxruntime.SessionOptions(), tmp_path / "folded.onnx"
+    options.optimized_model_filepath = str(path)
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    for name, side in {"n": 5, "height": 200, "width": 300}.items():
+        options.add_free_dimension_override_by_name(name, side)
+    onnxruntime.InferenceSession(write(SIZE, MEAN, STD), options, providers=["CPUExecutionProvider"])
+    kinds = {node.op_type for node in onnx.load(path).graph.node}
+    assert "Cast" in kinds
+    assert not kinds & {"Shape", "Slice", "Size"}

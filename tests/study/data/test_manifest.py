@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from octopus_study.data.manifest import SAMPLE_WANTED, Manifest, now, read_manifest, why_stale, write_manifest
+from octopus_study.errors import DataError
+
+MANIFEST = Manifest("visdrone-val", False, "visdrone-val", "0" * 64, "mirror", "", now(), "terms", "Zhu et al.")
+
+
+def test_round_trip_and_overwrite(tmp_path):
+    path = tmp_path / "deep" / "r.json"
+    for manifest in (MANIFEST, replace(MANIFEST, synthetic=True, reason="café")):
+        assert read_manifest(write_manifest(manifest, path)) == manifest
+    assert [file.name for file in path.parent.iterdir()] == ["r.json"]
+
+
+def test_failed_write_leaves_the_old_manifest(tmp_path):
+    path = write_manifest(MANIFEST, tmp_path / "r.json")
+    with pytest.raises(TypeError):
+        write_manifest(replace(MANIFEST, sha256=object()), path)
+    assert read_manifest(path) == MANIFEST
+    assert [file.name for file in tmp_path.iterdir()] == ["r.json"]
+
+
+@pytest.mark.parametrize(("text", "message"), [("{", "not JSON"), ("[]", "no manifest"), ('{"a": 1}', "no manifest")])
+def test_damaged_manifest(tmp_path, text, message):
+    (tmp_path / "r.json").write_text(text)
+    with pytest.raises(DataError, match=message):
+        read_manifest(tmp_path / "r.json")
+
+
+REAL, SAMPLE = MANIFEST, replace(MANIFEST, synthetic=True, reason="no network")
+WANTED = replace(SAMPLE, reason=SAMPLE_WANTED)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "mode", "mirror", "stale"),
+    [
+        (REAL, "auto", None, None),
+        (REAL, "auto", "/elsewhere", None),
+        (REAL, "real", None, None),
+        (REAL, "sample", None, None),
+        (SAMPLE, "auto", None, None),
+        (SAMPLE, "auto", "/mirror", "real data are asked for, and it is the sample's"),
+        (SAMPLE, "real", None, "real data are asked for, and it is the sample's"),
+        (SAMPLE, "sample", None, None),
+        (SAMPLE, "sample", "/mirror", None),
+        (WANTED, "auto", "/mirror", None),
+    ],
+)
+def test_the_manifest_of_a_stand_in_is_stale_where_real_data_are_asked_for(tmp_path, manifest, mode, mirror, stale):
+    (tmp_path / manifest.path).mkdir()
+    assert why_stale(write_manifest(manifest, tmp_path / "r.json"), mode, mirror) == stale
+
+
+def test_a_manifest_is_stale_without_its_data(tmp_path):
+    assert why_stale(tmp_path / "r.json", "auto", None) is None
+    assert why_stale(write_manifest(REAL, tmp_path / "r.json"), "auto", None).startswith("its data are gone")
+    (tmp_path / "r.json").write_text("{")
+    assert "not JSON" in why_stale(tmp_path / "r.json", "auto", None)

@@ -1,0 +1,167 @@
+"""Baselines that are C++ sources: fetched from a pinned commit, checked, and compiled where there is a compiler.
+
+Nothing that is fetched becomes part of this project. What is not in the cache comes from ``peers_src/<name>`` beside
+the mirror of the data sets, where there is one, else from the public repository.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from octopus.backends.cache import cache_dir
+from octopus_study.baselines.availability import Unavailable
+from octopus_study.data.download import download, find_fault
+from octopus_study.errors import DataError
+
+HERE = Path(__file__).parent / "native"
+ADDRESS = "https://raw.githubusercontent.com/{repository}/{commit}/{path}"
+MIRROR, MIRRORED = "OCTOPUS_MIRROR", "peers_src"
+FLAGS = ("-O3", "-std=c++17", "-shared", "-Xcompiler", "-fPIC")
+LONGEST = 900  # seconds that a compiler may take
+
+# By name of a source: its commit, its compiler, and the digest of what that made.
+_loaded: dict[str, dict[str, str]] = {}
+
+
+class Source(NamedTuple):
+    """A repository at one commit."""
+
+    name: str  # also of our file in the folder `native` that is compiled
+    # On GitHub
+    repository: str
+    commit: str
+    # Path in the repository: where it is put, as its includes name it, and its SHA-256
+    files: Mapping[str, tuple[str, str]]
+
+
+_ROI, _CU = "libraries/roiconvert/roi_conversion/roi_conversion", "include/cuframe"
+ROICONVERT = Source(
+    "roiconvert",
+    "NVIDIA-AI-IOT/Lidar_AI_Solution",
+    "787ad9549d2573a1a543fd1c03fb5835e580aafb",
+    {
+        f"{_ROI}.cu": (
+            "roi_conversion.cu", "7c386fed0a26b913b30d68d85ce26e31235e6929f06e9f34b737839c2213c821",
+        ),
+        f"{_ROI}.hpp": (
+            "roi_conversion.hpp", "5320119da628c552100f77dd065a68857c7c63c7b2da2e12b98805adabd1341d",
+        ),
+    },
+)  # fmt: skip
+CUFRAME = Source(
+    "cuframe",
+    "PrajnaAvidya/cuframe",
+    "088c663fe9ba2e17a8a69a87854bacc366f92829",
+    {
+        "src/cuframe/kernels/roi_crop.cu": (
+            "roi_crop.cu", "2a9e5f13e72f9ef0078b2e560b63003cd33818eb018951e28061c804edfcd62d",
+        ),
+        f"{_CU}/kernels/roi_crop.h": (
+            "cuframe/kernels/roi_crop.h", "d70071731639d5bd7e3655a53f1b1b3ee260c3791ba8a43c42ee83e8bdaa45d3",
+        ),
+        f"{_CU}/kernels/nv12_sample.h": (
+            "cuframe/kernels/nv12_sample.h", "21db60b970a4a21f762f2fc9131bf05511ec2b8dae083f26727aa10b19706843",
+        ),
+        f"{_CU}/kernels/color_convert.h": (
+            "cuframe/kernels/color_convert.h", "f3d37c39a0631be9ae8ad7ee3b32d9f2d0ef274719a4fe399c7766a68f9c9eb7",
+        ),
+        f"{_CU}/kernels/normalize.h": (
+            "cuframe/kernels/normalize.h", "41ef57dcdd928b29a2c83fcaf596840e87adcb1d06d1eef71b6d06c693a041f9",
+        ),
+        f"{_CU}/cuda_utils.h": (
+            "cuframe/cuda_utils.h", "210dfaa9502554e85ff15af902ac63fe6791419e98adc2cfb6a35f5f43fd9581",
+        ),
+    },
+)  # fmt: skip
+
+
+def library(source: Source) -> ctypes.CDLL:
+    """A source as a library, compiled at its first use on a machine.
+
+    Raises
+    ------
+    Unavailable
+        There is no compiler, the source can't be had, or it doesn't compile.
+    """
+    compiler = _compiler(source.name)
+    folder = cache_dir() / MIRRORED / source.name
+    fetch(source, folder)
+    own = HERE / f"{source.name}.cu"
+    flags = (*FLAGS, f"-arch={_device()}")
+    version = _version_of(compiler)
+    digest = hashlib.sha256(own.read_bytes() + " ".join((source.commit, version, *flags)).encode())
+    built = folder / f"{digest.hexdigest()[:16]}.so"
+    if not built.exists():
+        _compile(source.name, [compiler, *flags, "-I", str(folder), str(own)], built)
+    made = hashlib.sha256(built.read_bytes()).hexdigest()
+    _loaded[source.name] = {"commit": source.commit, "compiler": version, "sha256": made}
+    return ctypes.CDLL(str(built))
+
+
+def loaded() -> dict[str, Any]:
+    """What this process runs of the sources, for the provenance; empty if it is none."""
+    return {"native": dict(_loaded)} if _loaded else {}
+
+
+def fetch(source: Source, folder: Path) -> None:
+    """Put the files of a source into a folder, each checked; those that are there stay.
+
+    Raises
+    ------
+    Unavailable
+        One can't be had, or is another than it was.
+    """
+    mirror = os.environ.get(MIRROR)
+    for path, (name, sha256) in source.files.items():
+        target = folder / name
+        copy = Path(mirror).parent / MIRRORED / source.name / Path(path).name if mirror else None
+        if not target.exists() and copy is not None and copy.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(copy, target)
+        try:
+            if target.exists() and (fault := find_fault(target, None, sha256)):
+                raise DataError(f"{target}: {fault}; delete it")
+            address = ADDRESS.format(repository=source.repository, commit=source.commit, path=path)
+            download(address, target, sha256=sha256, progress=False)
+        except DataError as error:
+            raise Unavailable(f"the source of {source.name} can't be had: {error}") from error
+
+
+def _compiler(name: str) -> str:
+    homes = [os.environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH")]
+    found = [shutil.which("nvcc"), *(shutil.which("nvcc", path=f"{home}/bin") for home in homes if home)]
+    compiler = next(filter(None, found), None)
+    if compiler is None:
+        raise Unavailable(f"{name} is C++, and there is no compiler for it (nvcc on the path, or CUDA_HOME)")
+    return compiler
+
+
+def _version_of(compiler: str) -> str:
+    """The last line of what a compiler says of its version."""
+    said = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=LONGEST).stdout
+    return (said.strip().splitlines() or ["unknown"])[-1]
+
+
+def _device() -> str:
+    """The kind of device in use, as the compiler names it."""
+    from octopus.backends.cuda.device import current
+
+    major, minor = current().compute_capability
+    return f"sm_{major}{minor}"
+
+
+def _compile(name: str, command: list[str], built: Path) -> None:
+    part = built.with_suffix(f".{os.getpid()}.part")
+    try:
+        subprocess.run([*command, "-o", str(part)], check=True, capture_output=True, text=True, timeout=LONGEST)
+    except (OSError, subprocess.SubprocessError) as error:
+        lines = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
+        raise Unavailable(f"{name} can't be compiled: {lines[0] if lines else 'no message'}") from error
+    part.replace(built)

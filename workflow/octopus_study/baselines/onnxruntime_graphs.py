@@ -1,0 +1,112 @@
+"""ONNX Runtime: the two graphs on its CPU provider, or on its CUDA provider where that is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from octopus_study.baselines.availability import Unavailable, need
+from octopus_study.baselines.graphs import GridSampleGraph, PaddedGraph
+from octopus_study.baselines.method import blocking_stream
+from octopus_study.baselines.onnx_runtime import need_onnxruntime
+from octopus_study.baselines.tensors import Tensor
+
+CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
+ERRORS_ONLY = 3
+
+
+class OnnxRuntimeSession:
+    """A session on memory that is bound once, so that a run copies nothing.
+
+    All dimensions are fixed when the session is made: shapes then are constants, which it folds, and on a GPU no node
+    is left for the host. If one were, the session would refuse instead of computing it there.
+
+    Raises
+    ------
+    Unavailable
+        ONNX Runtime, or its CUDA provider, is missing.
+    """
+
+    def __init__(self, model: Path, inputs: Sequence[Tensor], output: Tensor, on_gpu: bool) -> None:
+        ort = self._ort = need_onnxruntime()
+        options = self._options(on_gpu)
+        providers = self._providers(options, on_gpu)
+        shapes = {item.name: item.shape for item in inputs}
+        self._fix_dimensions(options, model, shapes)
+        self._session = ort.InferenceSession(str(model), options, providers=providers)
+        self._require_provider(self._session.get_providers(), on_gpu)
+        self._bind(inputs, output, on_gpu)
+
+    def _bind(self, inputs: Sequence[Tensor], output: Tensor, on_gpu: bool) -> None:
+        self._binding = self._session.io_binding()
+        place = "cuda" if on_gpu else "cpu"
+        for item in inputs:
+            self._binding.bind_input(item.name, place, 0, item.dtype.type, item.shape, item.pointer)
+        self._binding.bind_output(output.name, place, 0, output.dtype.type, output.shape, output.pointer)
+        self._memory = [*inputs, output]
+        self._run_options = self._ort.RunOptions()
+        if on_gpu:  # the caller waits, if anyone
+            self._run_options.add_run_config_entry("disable_synchronize_execution_providers", "1")
+
+    def _providers(self, options: Any, on_gpu: bool) -> list[Any] | None:
+        """Who executes the graph; None if the options say so."""
+        return self._cuda() if on_gpu else [CPU]
+
+    def _require_provider(self, found: Sequence[str], on_gpu: bool) -> None:
+        """Raise `Unavailable` if the session fell back to another provider."""
+        if on_gpu and CUDA not in found:
+            raise Unavailable("ONNX Runtime's CUDA provider can't be loaded; it needs CUDA's libraries of its version")
+
+    def _cuda(self) -> list[Any]:
+        if CUDA not in self._ort.get_available_providers():
+            raise Unavailable(
+                f"this ONNX Runtime ({self._ort.__version__}) has no CUDA provider; install onnxruntime-gpu instead"
+            )
+        if hasattr(self._ort, "preload_dlls"):
+            self._ort.preload_dlls()
+        self._stream = blocking_stream()
+        settings = {
+            "user_compute_stream": str(int(self._stream.handle)),
+            "arena_extend_strategy": "kSameAsRequested",
+            "use_tf32": "0",
+        }
+        return [(CUDA, settings)]
+
+    def _options(self, on_gpu: bool) -> Any:
+        options = self._ort.SessionOptions()
+        options.log_severity_level = ERRORS_ONLY
+        if on_gpu:
+            options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+        else:
+            from octopus.backends.cpu import get_num_threads
+
+            options.intra_op_num_threads = get_num_threads()
+            # Its waiting threads would go on turning, and take the cores from whoever is timed next.
+            options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        return options
+
+    def _fix_dimensions(self, options: Any, model: Path, shapes: dict[str, tuple[int, ...]]) -> None:
+        onnx = need("onnx", "onnx", "pip install -e './workflow[baselines]'")
+        for item in onnx.load(model).graph.input:
+            for dimension, side in zip(item.type.tensor_type.shape.dim, shapes[item.name], strict=True):
+                if dimension.dim_param:
+                    options.add_free_dimension_override_by_name(dimension.dim_param, side)
+
+    def execute(self) -> None:
+        """Run the graph; on a GPU it is queued on a stream that is ordered with the default one."""
+        self._session.run_with_iobinding(self._binding, self._run_options)
+
+
+class PaddedOnnxRuntime(PaddedGraph):
+    """The published comparison's graph."""
+
+    name = "padded-onnxruntime"
+    runtime = OnnxRuntimeSession
+
+
+class OnnxRuntimeGridSample(GridSampleGraph):
+    """The graph with the same answer."""
+
+    name = "onnxruntime-gridsample"
+    runtime = OnnxRuntimeSession

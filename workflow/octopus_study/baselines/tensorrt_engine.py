@@ -1,0 +1,97 @@
+"""An engine of TensorRT 10 or 11, built from an ONNX file for one set of shapes.
+
+It computes in the types that the file names (a strongly typed network, the only kind that TensorRT 11 knows): a float32
+file gives an FP32 engine, without TF32, and a float16 file an FP16 engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from octopus_study.baselines.availability import Unavailable, need
+from octopus_study.baselines.method import blocking_stream
+from octopus_study.baselines.tensors import Tensor
+
+if TYPE_CHECKING:
+    import tensorrt as trt
+
+
+class TensorRtEngine:
+    """An engine and its context, on memory that is bound once.
+
+    Parameters
+    ----------
+    inputs : sequence of Tensor
+        Their shapes are the engine's only ones.
+
+    Raises
+    ------
+    Unavailable
+        TensorRT is missing, the job is on the CPU, or TensorRT refuses the model.
+    """
+
+    def __init__(self, model: Path, inputs: Sequence[Tensor], output: Tensor, on_gpu: bool) -> None:
+        require_tensorrt(on_gpu)
+        import tensorrt as trt
+
+        self._logger = trt.Logger(trt.Logger.Severity.ERROR)
+        plan = self._build(model, inputs)
+        self._runtime = trt.Runtime(self._logger)
+        self._engine = self._runtime.deserialize_cuda_engine(plan)
+        self._context = self._engine.create_execution_context()
+        self._stream = blocking_stream()
+        self._bind(inputs, output)
+
+    def _build(self, model: Path, inputs: Sequence[Tensor]) -> trt.IHostMemory:
+        import tensorrt as trt
+
+        builder = trt.Builder(self._logger)
+        network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
+        parser = trt.OnnxParser(network, self._logger)
+        if not parser.parse(model.read_bytes()):
+            problems = "; ".join(parser.get_error(index).desc() for index in range(parser.num_errors))
+            raise Unavailable(f"TensorRT {trt.__version__} can't read the model: {problems}")
+        plan = builder.build_serialized_network(network, self._settings(builder, inputs))
+        if plan is None:
+            raise Unavailable(f"TensorRT {trt.__version__} can't build the engine")
+        return plan
+
+    def _settings(self, builder: trt.Builder, inputs: Sequence[Tensor]) -> trt.IBuilderConfig:
+        """One profile with fixed shapes, and single precision that is single precision."""
+        import tensorrt as trt
+
+        config = builder.create_builder_config()
+        config.clear_flag(trt.BuilderFlag.TF32)
+        profile = builder.create_optimization_profile()
+        for item in inputs:
+            shape = trt.Dims(list(item.shape))
+            profile.set_shape(item.name, shape, shape, shape)
+        config.add_optimization_profile(profile)
+        return config
+
+    def _bind(self, inputs: Sequence[Tensor], output: Tensor) -> None:
+        self._memory = [*inputs, output]
+        for item in inputs:
+            self._context.set_input_shape(item.name, item.shape)
+        for item in self._memory:
+            self._context.set_tensor_address(item.name, item.pointer)
+        missing = self._context.infer_shapes()
+        if missing:
+            raise Unavailable(f"TensorRT can't infer the shapes of {', '.join(missing)}")
+
+    def execute(self) -> None:
+        """Queue the engine on a stream that is ordered with the default one.
+
+        On the default stream itself TensorRT would wait for the device in every run.
+        """
+        if not self._context.execute_async_v3(int(self._stream.handle)):
+            raise RuntimeError("TensorRT could not queue the engine; its log says why")
+
+
+def require_tensorrt(on_gpu: bool) -> None:
+    """Raise `Unavailable` if TensorRT is missing, or the job is on the CPU."""
+    need("tensorrt", "TensorRT")
+    if not on_gpu:
+        raise Unavailable("TensorRT works on a GPU alone")

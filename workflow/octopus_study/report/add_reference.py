@@ -1,0 +1,104 @@
+"""Copying a vetted run into the reference results."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from octopus_study.errors import DataError, MeasureError
+from octopus_study.measure.provenance import validate_provenance
+from octopus_study.measure.rows import read_rows, validate_rows
+from octopus_study.names import stand_in
+from octopus_study.power.lint import lint_file
+from octopus_study.report.quiet import loaded, unsteady
+
+
+def add_reference(results_dir: str | Path, reference_dir: str | Path, standard: Mapping[str, Any]) -> Path:
+    """Copy ``results_dir`` to ``reference_dir/<machine>``, when it may stand as a reference.
+
+    Parameters
+    ----------
+    results_dir : path
+        ``data/results/<machine>``.
+    reference_dir : path
+        ``data/reference``.
+    standard : mapping
+        The settings that a reference has, by section; those of a section that it lacks are not asked for.
+
+    Returns
+    -------
+    Path
+        The folder of the machine under `reference_dir`.
+
+    Raises
+    ------
+    DataError
+        There is nothing to add, or a study may not be a reference: it rests on synthetic objects, comes from
+        uncommitted code, lacks its provenance, breaks the schema, was measured on a loaded machine or while a
+        method differed from itself, lacks what one of its processes failed to measure, has other settings than
+        the standard, or holds energies that the results linter refuses. Or the reference would be of several
+        commits. Nothing is copied then.
+    """
+    folder = Path(results_dir)
+    files = sorted(folder.glob("*.csv"))
+    if not files:
+        raise DataError(f"No results to add in {folder}: expected one <study>.csv per study.")
+    target = Path(reference_dir) / folder.name
+    reasons = [f"{path.name}: {reason}" for path in files if (reason := refusal(path, standard))]
+    if not reasons and (mixed := several_commits(files, target)):
+        reasons = [mixed]
+    if reasons:
+        raise DataError(f"{folder} can't become a reference. " + "; ".join(reasons) + ".")
+    target.mkdir(parents=True, exist_ok=True)
+    for path in files:
+        shutil.copyfile(path, target / path.name)
+        shutil.copyfile(path.with_suffix(".json"), target / path.with_suffix(".json").name)
+    return target
+
+
+def refusal(rows_path: Path, standard: Mapping[str, Any]) -> str:
+    """Say why one study may not become a reference; empty when it may."""
+    try:
+        provenance = validate_provenance(rows_path.with_suffix(".json"))
+        validate_rows(rows_path)
+        findings = lint_file(rows_path)
+    except MeasureError as error:
+        return str(error).rstrip(".")
+    if failed := provenance["extra"].get("processes", {}).get("failed"):
+        return f"of the processes that share its comparisons some failed ({'; '.join(failed)})"
+    if provenance["git"]["dirty"] is not False:
+        return f"its code was not committed ({provenance['git']['reason'] or 'the git tree was dirty'})"
+    if findings:
+        return f"the results linter refuses it ({'; '.join(map(str, findings))})"
+    rows = read_rows(rows_path)
+    stand_ins = sorted(filter(stand_in, rows["dataset"].unique()))
+    if stand_ins:
+        return f"it rests on synthetic data ({', '.join(stand_ins)})"
+    return other_settings(provenance, standard) or loaded(provenance) or unsteady(rows)
+
+
+def other_settings(provenance: Mapping[str, Any], standard: Mapping[str, Any]) -> str:
+    """Say in which settings a study differs from the standard, as in a quick or core run; empty where in none."""
+    values = provenance["config"]["values"]
+    found = [
+        f"{section}.{key} is {values[section].get(key)!r}, not {value!r}"
+        for section in ("measure", "crop", provenance["study"])
+        for key, value in standard.get(section, {}).items()
+        if values[section].get(key) != value
+    ]
+    return f"it was measured with other settings: {', '.join(found)}" if found else ""
+
+
+def several_commits(files: Sequence[Path], target: Path) -> str:
+    """Say which commits a reference would mix, those of studies that stay in it included."""
+    kept = [path for path in target.glob("*.csv") if path.name not in {file.name for file in files}]
+    studies: dict[str, list[str]] = {}
+    for path in sorted([*files, *kept], key=lambda path: path.name):
+        commit = validate_provenance(path.with_suffix(".json"))["git"]["commit"]
+        studies.setdefault(commit, []).append(path.stem)
+    if len(studies) < 2:
+        return ""
+    listing = ", ".join(f"{commit[:10]} ({' '.join(names)})" for commit, names in studies.items())
+    return f"it would mix the code of {len(studies)} commits: {listing}. Measure all studies at one commit"

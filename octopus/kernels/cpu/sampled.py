@@ -4,7 +4,7 @@ Bands are those of `bands`. In a frame of bytes with 1, 3 or 4 channels, samples
 summed by vectors (`vectors_samples`). Of a box inside the frame each source row is summed across once, and as many rows
 are kept as a sample takes. Of a map runs of columns are looked at together, whose first and last positions say whether
 all are inside, since along a row positions only grow or only fall. All others, and other frames,
-go pixel by pixel, where of a box the columns' pixels and weights are found once per band, of a map for each sample anew.
+go pixel by pixel, where the columns' pixels and weights are found once per band of a box, and per sample of a map.
 
 Predicted and measured on two cores of an AMD EPYC (shared), 2026-11-23, one thread, ms of one call from bytes to bytes,
 224 x 224 x 3, of 100 boxes of 256 x 256, nearest and bicubic, and 100 maps of such, turned, by all three filters::

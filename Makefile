@@ -66,7 +66,7 @@ test: $(TEST_STAMP) ## install and run the tests
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test-gpu: $(TEST_STAMP) ## install and run the tests that need a GPU: those that measure by themselves, the others side by side
-	$(BIN)/python -m pytest -m "gpu and not alone" -n 8 --dist worksteal
+	$(BIN)/python -m pytest -m "gpu and not alone" -n 4 --dist loadfile
 	$(BIN)/python -m pytest -m "gpu and alone"
 
 test-integrations: $(BESIDE)/.installed ## install torch and the packages of octopus.integrations (6 GB); compare answers and times

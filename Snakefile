@@ -50,4 +50,3 @@ for name in STUDIES:
             rules.all.input,
         message:
             "All of {rule} is measured on {MACHINE}, and shown"
-

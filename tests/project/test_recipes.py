@@ -129,7 +129,7 @@ def test_a_baseline_is_measured_and_shown(baseline: Path, tmp_path: Path) -> Non
     commands(baseline, measure, numbers, claims, tables)
     rows = (results / "arena.csv").read_text().splitlines()
     timed = [row for row in rows if ",toy-crops,host,end_to_end,ms," in row]
-    assert timed and all(row.endswith(",same,") for row in timed)
+    assert timed and all(",same," in row for row in timed)
     lines = (build / "arena_cpu.md").read_text().splitlines()
     assert any(line.startswith("| Toy (crops) |") for line in lines)
     packages = json.loads((results / "arena.json").read_text())["machine"]["packages"]

@@ -9,7 +9,7 @@ NEEDS = {"gpu": int(DEVICE == "cuda"), "mem_mb": 32000, "runtime": minutes, "slu
 
 
 # A study takes all cores, so that nothing else runs while it measures. What an earlier run left stays until this one is over.
-# The log has each comparison; the terminal has warnings and the last line.
+# The log has each comparison; the terminal has warnings, errors and the last line.
 rule study:
     input:
         manifest,
@@ -28,7 +28,7 @@ rule study:
     message:
         "{wildcards.study}: {params.title}, on {MACHINE}{params.takes} ({LEFT})"
     shell:
-        "octopus measure {wildcards.study:q} {params.settings:q} --manifest {input:q} --out {output.rows:q} 2>&1 | tee {log:q} | sed -u '/ INFO /d'"
+        "octopus measure {wildcards.study:q} {params.settings:q} --manifest {input:q} --out {output.rows:q} 2>&1 | tee {log:q} | sed -unE '/ (WARNING|ERROR|CRITICAL) |^error|Error\\b|^[a-z_]+: done/p'"
 
 
 rule measured:

@@ -1,6 +1,6 @@
-"""Clocks and probes for a CUDA device: event times with a cold or hot L2 cache, empty launches, free memory.
+"""Clocks and probes for a CUDA device: event times with a cold L2 cache, empty launches, free memory.
 
-How a device time is taken: the L2 is rewritten (cold) or the method runs once untimed (hot), a waiting
+How a device time is taken: the L2 is rewritten, a waiting
 kernel gives the host a head start, so that the device never waits for the next launch, and events before and
 after the method's work give the time on the device. What submission costs the host is a matter of the layer
 `host`.

@@ -15,6 +15,8 @@ import yaml
 
 from octopus_study.config import Config
 from octopus_study.names import STUDIES
+from octopus_study.report.frame import Frame
+from octopus_study.report.published import published_numbers
 from octopus_study.report.studies import report_of
 from octopus_study.report.tables.spec import Spec
 
@@ -32,7 +34,8 @@ def table(head: Iterable[str], rows: Cells) -> str:
 def studies_page(root: Path) -> str:
     """Return what each study compares, its settings, what it shows, and the claims that it decides."""
     claims = yaml.safe_load((root / "config/claims.yaml").read_text(encoding="utf-8"))["claims"]
-    parts = [_study(name, [claim for claim in claims if claim["study"] == name]) for name in STUDIES]
+    published = Frame(published_numbers(root / "data/published"))
+    parts = [_study(name, [claim for claim in claims if claim["study"] == name], published) for name in STUDIES]
     head = (
         "# Studies\n\nEach study is a folder `workflow/octopus_study/studies/<name>/` and runs alone, with all "
         "that shows it: `snakemake --cores 1 <name>`. This page is made from the code.\n\n"
@@ -40,12 +43,12 @@ def studies_page(root: Path) -> str:
     return head + "\n".join(parts)
 
 
-def _study(name: str, claims: list[dict[str, Any]]) -> str:
+def _study(name: str, claims: list[dict[str, Any]], published: Frame) -> str:
     package, report = import_module(f"octopus_study.studies.{name}"), report_of(name)
     title = str(package.__doc__).partition(": ")[2].strip()
     data = f"`{package.DATASET}`"
     shown = [("figure", key, chart.caption) for key, chart in report.figures.items()]
-    shown += [("table", key, _caption(spec)) for key, spec in report.tables.items()]
+    shown += [("table", key, _caption(spec, published)) for key, spec in report.tables.items()]
     parts = [f"## {name}\n\n{title[0].upper()}{title[1:]} Data: {data}.\n", _settings(name)]
     if shown:
         parts.append(table(("it shows", "name", ""), ((kind, f"`{key}`", text) for kind, key, text in shown)))
@@ -55,9 +58,10 @@ def _study(name: str, claims: list[dict[str, Any]]) -> str:
     return "\n".join(filter(None, parts))
 
 
-def _caption(spec: object) -> str:
-    caption = spec.caption if isinstance(spec, Spec) else spec
-    text = caption if isinstance(caption, str) else inspect.getdoc(caption) or ""
+def _caption(spec: object, published: Frame) -> str:
+    """The first paragraph of a table's caption; one that is made of numbers is made of the published ones."""
+    caption = spec.caption if isinstance(spec, Spec) else inspect.getdoc(spec) or ""
+    text = caption if isinstance(caption, str) else caption(published)
     first = text.partition("\n\n")[0].replace("\n", " ").removeprefix("Return ").removeprefix("the caption: ")
     return first[:1].upper() + first[1:]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from octopus_study.names import SCENES, SUBJECT, TILE_RULES, VARIANTS, stand_in
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Frame, Key, Number, make_absent, make_number, make_text, published
+from octopus_study.report.frame import Frame, Key, Number, joined, make_absent, make_number, make_text, published
 from octopus_study.report.measured import medians, share_of_bound
 from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run
@@ -114,10 +114,11 @@ def of_published_scene(run: Run) -> Iterator[Number]:
     found: dict[str, Number] = {}
     for frame, tiles in _scenes(run):
         size = _PIXEL_BYTES.get(tiles.key.facts.dtype, 0) * SIDE**2
-        if frame.value(tiles.key.but(quantity="scene_bytes")) == size:
+        whole = frame.get(tiles.key.but(quantity="scene_bytes"))
+        if whole and whole.value == size:
             for name in _TILING if tiles.workload.endswith("-rgb8") else ("tiles",):
                 if number := frame.get(tiles.key.but(quantity=name)):
-                    found[name] = number
+                    found[name] = number._replace(selector=joined(tiles, whole, number).selector)
         if tiles.workload == PUBLISHED and not tiles.synthetic:
             kept = (frame.get(tiles.key.but(method=RULE, quantity=name)) for name in _KEPT)
             for number in (*filter(None, kept), *_rule(run, frame, tiles, RULE)):

@@ -28,7 +28,7 @@ rule study:
     message:
         "{wildcards.study}: {params.title}, on {MACHINE}{params.takes} ({LEFT})"
     shell:
-        "octopus measure {wildcards.study:q} {params.settings:q} --manifest {input:q} --out {output.rows:q} 2>&1 | tee {log:q} | sed -unE '/ (WARNING|ERROR|CRITICAL) |^error|Error\\b|^[a-z_]+: done/p'"
+        "octopus measure {wildcards.study:q} {params.settings:q} --manifest {input:q} --out {output.rows:q} 2>&1 | tee {log:q} | sed -unE '\\% (WARNING|ERROR|CRITICAL) |^error|Error\\b|^[a-z_]+: done%p'"
 
 
 rule measured:

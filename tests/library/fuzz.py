@@ -37,7 +37,7 @@ class Draw:
 
     def __init__(self, draw: st.DrawFn) -> None:
         self.of, self.regions = draw, []
-        self.random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))  # of pixels, which nobody has to shrink
+        self.random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))  # of pixels, which need no shrinking
 
     def pick(self, *values):
         """One of them; hypothesis prefers the first."""
@@ -58,7 +58,7 @@ class Draw:
         return array
 
     def frozen(self, array: np.ndarray, chance: float = 0.3) -> np.ndarray:
-        """Now and then one that nobody may write, with its page."""
+        """Now and then a read-only one, with its page."""
         if self.few(chance):
             array.flags.writeable = False
             self.guard.last.allow(READ)

@@ -370,7 +370,7 @@ def test_too_little_memory_says_how_much(monkeypatch):
     monkeypatch.setattr(backends.cpu, "free_bytes", lambda: 1000)
     with pytest.raises(octopus.OutOfMemoryError, match=r"201,326,592 bytes are needed on the host, 1,000 are free"):
         crop_resize(FRAME, BOXES[:1], 4096, device="cpu")
-    assert crop_resize(FRAME, BOXES, 8, device="cpu").shape == (2, 3, 8, 8)  # nobody asks for so little
+    assert crop_resize(FRAME, BOXES, 8, device="cpu").shape == (2, 3, 8, 8)
 
 
 def test_a_gpu_that_is_not_there_says_what_to_install(monkeypatch):

@@ -51,16 +51,14 @@ class ToyCrops(CropMethod):
             crop = self._resize(self.job.frame[y1:y2, x1:x2].astype(np.float32), self.job.size[::-1])
             planes[...] = ((crop - mean) * inverse_std).transpose(2, 0, 1)
 '''
-ROW = (
-    '    MethodRow(\n        "toy-crops", "Toy (crops)", "#123456", "*", library="Toy",\n'
-    '        target="toy:ToyCrops",\n    ),\n'
-)
+ROW = """toy-crops = {label = "Toy (crops)", colour = "#123456", marker = "*", library = "Toy", target = "toy:ToyCrops"}
+"""
 # file -> what stands before the insertion, and what is inserted; a new file has nothing before
 PEER_FILES = {
     "workflow/octopus_study/baselines/toy.py": [("", PEER)],
-    "workflow/octopus_study/names.py": [
-        ("LIBRARIES = (\n", '    Library("Toy", ("toy-crops",), "baselines"),\n'),
-        ("CROP_METHODS = (\n", ROW),
+    "workflow/octopus_study/names.toml": [
+        ("libraries = [\n", '  {name = "Toy", packages = ["toy-crops"], extra = "baselines"},\n'),
+        ("[crop_methods]\n", ROW),
     ],
     "workflow/pyproject.toml": [("baselines = [", '"toy-crops>=1.0", ')],
     LOCK: [("\n", "toy-crops==1.0\n")],

@@ -138,6 +138,7 @@ def changed(checkout: Path, before: dict[str, str], name: str, text: str) -> set
         ("studies/concurrency/processes.py", {"concurrency"}),  # started by its name
         ("studies/one_thread.py", {"arena", "stage_timing"}),
         ("names.py", {"report"}),
+        ("names.toml", {"report"}),
         ("studies/__init__.py", set()),
         ("power/nvml.py", {"power", "report"}),
         ("report/text.py", {"report"}),

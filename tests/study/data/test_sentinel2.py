@@ -9,7 +9,7 @@ import rasterio
 import rasterio.shutil
 
 from octopus_study.data import sentinel2
-from octopus_study.data.sentinel2 import Band, Window, boa_offset_applied, pixel_digest, read_band, reflectance
+from octopus_study.data.sentinel2 import Band, Window, pixel_digest, read_band
 from octopus_study.errors import DataError
 
 PLACE = Window(9700, 6900, 1100, 1050)
@@ -88,29 +88,3 @@ def test_pixel_digest_depends_on_values_only():
     for same in (pixels, np.asfortranarray(pixels), pixels.astype(">u2"), np.repeat(pixels, 2, axis=1)[:, ::2]):
         assert pixel_digest(same) == expected
     assert pixel_digest(pixels + np.uint16(1)) != expected
-
-
-def a_band(*values):
-    pixels = np.array([values], dtype=np.uint16)
-    return Band(pixels, 0, sentinel2.window_transform(PLACE), sentinel2.SCENE_CRS, sentinel2.ATTRIBUTION)
-
-
-@pytest.mark.parametrize(("applied", "expected"), [(None, 0.8904), (True, 0.8904), (False, 0.7904)])
-def test_reflectance(applied, expected):
-    values = reflectance(a_band(0, 8904), boa_offset_applied=applied)
-    assert values.dtype == np.float32 and np.isnan(values[0, 0])
-    np.testing.assert_allclose(values[0, 1], expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("properties", "expected"),
-    [
-        ({"sentinel2:processing_baseline": "02.13"}, None),
-        ({"s2:processing_baseline": "04.00"}, False),
-        ({"s2:processing_baseline": "05.09", "earthsearch:boa_offset_applied": True}, True),
-        ({"s2:processing_baseline": "05.09", "earthsearch:boa_offset_applied": False}, False),
-        ({"s2:processing_baseline": "02.13", "earthsearch:boa_offset_applied": False}, None),
-    ],
-)
-def test_offset_state_of_an_item(properties, expected):
-    assert boa_offset_applied({"id": "x", "properties": properties}) is expected

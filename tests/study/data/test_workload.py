@@ -42,7 +42,7 @@ def first_file(kind, root):
 
 
 @pytest.mark.parametrize(("kind", "change"), [("annotations", "1,1,20,20,1,4,0,0\n"), ("images", None)])
-def test_changed_data_are_refused_by_name(tmp_path, kind, change):
+def test_changed_data_are_refused(tmp_path, kind, change):
     manifest = fetch("visdrone-val", raw_dir=tmp_path, mode="sample")
     file = first_file(kind, tmp_path / manifest.path)
     if change is None:
@@ -50,7 +50,7 @@ def test_changed_data_are_refused_by_name(tmp_path, kind, change):
         assert cv2.imwrite(str(file), black)
     else:
         file.write_text(change)
-    with pytest.raises(DataError, match=rf"changed since it was fetched \({kind}/{file.name}\): .* `snakemake"):
+    with pytest.raises(DataError, match=r"changed since it was fetched: .* `snakemake"):
         load_workload(tmp_path / "visdrone-val.json")
 
 

@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-from octopus_study.data.manifest import Manifest
+from octopus_study.data.manifest import Manifest, read_manifest
 from octopus_study.data.registry import find_dataset
 from octopus_study.errors import DataError
 
 FETCHES = "run `snakemake --cores 1`, which fetches them again"
 
 
-def require_present(data: Path, manifest: Manifest) -> None:
-    """Raise `DataError` when the data of a manifest are gone."""
-    if not data.exists():
-        raise DataError(f"the data of {manifest.dataset} are gone from {data}; {FETCHES}")
-
-
-def require_unchanged(data: Path, manifest: Manifest, digest: str, changed: Sequence[str] = ()) -> None:
-    """Raise `DataError` unless the data have the content digest of their manifest.
+def require_fetched(
+    path: str | Path, names: tuple[str, ...], digest_of: Callable[[Path], str]
+) -> tuple[Manifest, Path]:
+    """Return a manifest and the place of its data, which have the content digest of that manifest.
 
     Parameters
     ----------
-    digest
-        Of the data as they are now.
-    changed
-        The files that differ, where they are known.
+    path
+        Of the manifest.
+    names
+        What the data set's name may end in; the last one is what is wanted.
+    digest_of
+        Gives the digest of the data as they are now.
+
+    Raises
+    ------
+    DataError
+        The manifest or the data are missing, damaged or changed since the fetch, or the manifest is of another kind.
     """
+    manifest = read_manifest(path)
+    data = Path(path).parent / manifest.path
+    if not manifest.dataset.endswith(names):
+        raise DataError(f"{path} is a manifest for {manifest.dataset}; what is wanted is {names[-1]}")
+    if not data.exists():
+        raise DataError(f"the data of {manifest.dataset} are gone from {data}; {FETCHES}")
+    digest = digest_of(data)
     if digest != manifest.sha256:
-        which = f" ({', '.join(changed[:3])}{', ...' if len(changed) > 3 else ''})" if changed else ""
         raise DataError(
-            f"{data}: {manifest.dataset} has been changed since it was fetched{which}: its content digest is {digest} "
+            f"{data}: {manifest.dataset} has been changed since it was fetched: its content digest is {digest} "
             f"instead of {manifest.sha256}; delete {data} and {FETCHES}"
         )
+    return manifest, data
 
 
 def require_pinned(data: Path, manifest: Manifest, digest: str) -> None:

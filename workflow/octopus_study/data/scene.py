@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.data.manifest import Manifest, read_manifest
-from octopus_study.data.proof import require_pinned, require_present, require_unchanged
+from octopus_study.data.manifest import Manifest
+from octopus_study.data.proof import require_fetched, require_pinned
 from octopus_study.data.sentinel2 import PINNED_WINDOW, pixel_digest, read_band
-from octopus_study.errors import DataError, NotHeldError
+from octopus_study.errors import NotHeldError
 
 
 @dataclass(frozen=True)
@@ -26,28 +26,19 @@ class Scene:
 
 
 def load_scene(manifest_path: str | Path) -> Scene:
-    """Load the band that a manifest of `octopus_study.data.fetch` points to.
-
-    Raises
-    ------
-    DataError
-        The manifest or the data are missing, damaged or changed since the fetch, or the manifest is of another kind.
-    """
-    manifest_path = Path(manifest_path)
-    manifest = read_manifest(manifest_path)
-    if "sentinel2" not in manifest.dataset:
-        raise DataError(f"{manifest_path} is a manifest for {manifest.dataset}; a scene needs sentinel2-b04")
-    file = manifest_path.parent / manifest.path
-    require_present(file, manifest)
-    pixels = read_band(file).pixels
-    digest = pixel_digest(pixels)
-    require_unchanged(file, manifest, digest)
+    """Load the band that a manifest of `octopus_study.data.fetch` points to; `DataError` as
+    `octopus_study.data.proof.require_fetched` raises it."""
+    manifest, file = require_fetched(manifest_path, ("sentinel2", "sentinel2-b04"), _digest)
     if not manifest.synthetic:
         _require_pinned(file, manifest)
-    return Scene(manifest.dataset, manifest.synthetic, pixels, digest)
+    return Scene(manifest.dataset, manifest.synthetic, read_band(file).pixels, manifest.sha256)
 
 
 def _require_pinned(file: Path, manifest: Manifest) -> None:
     """The pinned window proves a file that holds it; other windows were proven when they were fetched."""
     with suppress(NotHeldError):
         require_pinned(file, manifest, pixel_digest(read_band(file, PINNED_WINDOW).pixels))
+
+
+def _digest(file: Path) -> str:
+    return pixel_digest(read_band(file).pixels)

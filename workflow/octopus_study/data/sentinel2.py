@@ -1,4 +1,4 @@
-"""Sentinel-2 L2A, one band: reading it whole or by window, from a file or over HTTP; reflectance; digest.
+"""Sentinel-2 L2A, one band: reading it whole or by window, from a file or over HTTP; digest.
 
 The pinned scene is ``S2A_22WEV_20190723_0_L2A`` (Greenland, 2.6 % cloud). A window is given in columns and
 rows of the *scene*; a file that holds only part of the scene is located in it by its georeference, so the
@@ -8,10 +8,9 @@ same window means the same ground in a mirror's clip and in the full band.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +29,6 @@ SCENE_LEFT, SCENE_TOP, PIXEL = 499_980.0, 7_500_000.0, 10.0
 SCENE_CRS = "EPSG:32622"
 ATTRIBUTION = "Contains modified Copernicus Sentinel data 2019, processed by ESA"
 NODATA = 0
-QUANTIFICATION = 10_000
-BOA_OFFSET = 1_000
-"""Digital numbers added to L2A products from processing baseline 04.00 on."""
 HTTP_OPTIONS = {
     "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",  # else GDAL lists the bucket before the first read
     "GDAL_HTTP_CONNECTTIMEOUT": 5,
@@ -141,50 +137,6 @@ def window_transform(window: Window) -> Affine:
 def pixel_digest(pixels: NDArray[np.uint16]) -> str:
     """SHA-256 of the pixels as C-order little-endian uint16."""
     return hashlib.sha256(np.ascontiguousarray(pixels, dtype="<u2").tobytes()).hexdigest()
-
-
-def boa_offset_applied(item: Mapping[str, Any]) -> bool | None:
-    """What a scene's STAC item says of the +1000 offset: the argument that `reflectance` wants.
-
-    Returns
-    -------
-    bool or None
-        None: processed before baseline 04.00, there never was an offset. True: the bucket's owner has
-        taken it out already (``earthsearch:boa_offset_applied``). False: it is still in the numbers.
-
-    Raises
-    ------
-    DataError
-        The item names no processing baseline.
-    """
-    properties = item.get("properties", {})
-    known = ("s2:processing_baseline", "sentinel2:processing_baseline", "sentinel:processing_baseline")
-    baseline = next((properties[key] for key in known if key in properties), None)
-    if baseline is None:
-        raise DataError(f"the STAC item {item.get('id')!r} has none of {known}; can't tell the offset")
-    if float(baseline) < 4.0:
-        return None
-    return bool(properties.get("earthsearch:boa_offset_applied", False))
-
-
-def reflectance(band: Band, *, boa_offset_applied: bool | None = None) -> NDArray[np.float32]:
-    """Surface reflectance of a band: digital number / 10,000, without the +1000 offset where it is present.
-
-    Parameters
-    ----------
-    boa_offset_applied
-        As `boa_offset_applied` gives it for the scene's item; only False subtracts 1000. Subtracting it from
-        numbers that are free of it already is a known trap. The default suits the pinned scene of 2019.
-
-    Returns
-    -------
-    (H, W) float32
-        Reflectance, 0 to about 1; NaN where there is no data.
-    """
-    offset = BOA_OFFSET if boa_offset_applied is False else 0
-    values = (band.pixels.astype(np.float32) - offset) / QUANTIFICATION
-    values[band.pixels == band.nodata] = np.nan
-    return values
 
 
 def _open(path_or_url: str | Path) -> DatasetReader:

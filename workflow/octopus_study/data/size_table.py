@@ -1,29 +1,25 @@
 """Joint size statistics of the VisDrone pool, and the drawing of boxes from them.
 
-``visdrone_sizes.csv`` holds them: statistics of the real boxes, none of the boxes themselves. It is what
-`size_table` gives for `octopus_study.data.visdrone.load_pool` of the real val set (a test compares the two), and
-is written by ``python -m octopus_study.data.size_table <folder of visdrone-val>``. Boxes are sorted by width into
-ten bins of equal count. Each bin has 21 quantiles of its widths and 21 of its heights, so that wide boxes
-keep the heights of wide boxes and the distribution of all heights is kept too; within a bin, width and
-height are drawn independently.
+``visdrone_sizes.csv`` holds them: statistics of the real boxes, none of the boxes themselves. It is what `size_table`
+gives for `octopus_study.data.visdrone.load_pool` of the real val set (a test compares the two). Boxes are sorted by
+width into ten bins of equal count. Each bin has 21 quantiles of its widths and 21 of its heights, so that wide boxes
+keep the heights of wide boxes and the distribution of all heights is kept too; within a bin, width and height are drawn
+independently.
 """
 
 from __future__ import annotations
 
-import csv
-import sys
 from pathlib import Path
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 
-from octopus_study.data.visdrone import LARGEST, SMALLEST, load_pool
+from octopus_study.data.visdrone import LARGEST, SMALLEST
 
 TABLE_CSV = Path(__file__).with_name("visdrone_sizes.csv")
 BINS = 10
 LEVELS = np.linspace(0, 1, 21)
-HEADER = ("bin", "quantile", "width", "height")
 
 
 def size_table(boxes: ArrayLike) -> NDArray[np.float64]:
@@ -51,16 +47,6 @@ def read_size_table(path: str | Path = TABLE_CSV) -> NDArray[np.float64]:
     return rows[:, 2:].reshape(BINS, len(LEVELS), 2)
 
 
-def write_size_table(table: NDArray[np.float64], path: str | Path = TABLE_CSV) -> None:
-    """Write a (10, 21, 2) table as CSV with the columns bin, quantile, width, height."""
-    with Path(path).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEADER)
-        for index, quantiles in enumerate(table):
-            for level, (width, height) in zip(LEVELS, quantiles, strict=True):
-                writer.writerow((index, f"{level:.2f}", f"{width:.2f}", f"{height:.2f}"))
-
-
 def draw_sizes(table: NDArray[np.float64], n: int, random: RandomState) -> NDArray[np.int64]:
     """Draw `n` box sizes with the distribution of `table`.
 
@@ -81,7 +67,3 @@ def draw_sizes(table: NDArray[np.float64], n: int, random: RandomState) -> NDArr
         sizes[inside, 0] = np.interp(position[inside] - index, LEVELS, quantiles[:, 0])
         sizes[inside, 1] = np.interp(levels, LEVELS, quantiles[:, 1])
     return np.clip(np.rint(random.permutation(sizes)), SMALLEST, LARGEST).astype(np.int64)
-
-
-if __name__ == "__main__":
-    write_size_table(size_table(load_pool(sys.argv[1])))

@@ -28,7 +28,6 @@ SMALLEST, LARGEST = 16, 320
 """The pool keeps boxes whose sides, in pixels of the canonical frame, lie in this closed range."""
 COLUMNS = 8
 SIZE_TABLE, SIZE_HEADER = "image_sizes.csv", "stem,width,height"
-LISTING = "SHA256SUMS"
 
 
 def read_annotations(path: str | Path) -> NDArray[np.int64]:
@@ -134,11 +133,6 @@ def content_digest(root: str | Path) -> str:
     ``LC_ALL=C sha256sum annotations/*.txt image_sizes.csv images/<first stem>.jpg`` prints when the table of
     sizes is sorted and has Unix line ends.
     """
-    return hashlib.sha256(content_listing(root).encode()).hexdigest()
-
-
-def content_listing(root: str | Path) -> str:
-    """The list of which `content_digest` is the digest: a line per file, with its SHA-256."""
     root = Path(root)
     contents = {f"annotations/{path.name}": path.read_bytes() for path in annotation_files(root)}
     sizes = sorted(image_sizes(root).items())
@@ -146,16 +140,8 @@ def content_listing(root: str | Path) -> str:
     contents[SIZE_TABLE] = "".join(f"{row}\n" for row in rows).encode()
     frame = frame_path(root)
     contents[f"images/{frame.name}"] = frame.read_bytes() if frame.is_file() else b""
-    return "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents.items())
-
-
-def changed_files(root: str | Path, sha256: str) -> list[str]:
-    """Files that aren't as in the list of content digest `sha256`, if a fetch left that list beside them."""
-    kept = Path(root) / LISTING
-    text = kept.read_text(encoding="utf-8", errors="replace") if kept.is_file() else ""
-    if hashlib.sha256(text.encode()).hexdigest() != sha256:
-        return []
-    return sorted({line[66:] for line in set(text.splitlines()) ^ set(content_listing(root).splitlines())})
+    listing = (f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents.items())
+    return hashlib.sha256("".join(listing).encode()).hexdigest()
 
 
 def _read_sizes(table: Path) -> dict[str, tuple[int, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import zipfile
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from octopus_study.data.download import download, find_fault
 from octopus_study.data.registry import Dataset
 from octopus_study.data.source import Found, copy_files, new_path, require
 from octopus_study.data.synthetic import write_drone_sample
-from octopus_study.data.visdrone import LISTING, SIZE_TABLE, content_digest, content_listing
+from octopus_study.data.visdrone import SIZE_TABLE, content_digest
 from octopus_study.errors import DataError, NotHeldError
 
 LAYOUT = ("annotations/*.txt", "images/*.jpg", SIZE_TABLE)
@@ -45,7 +44,7 @@ class VisDroneSource:
             raise NotHeldError(f"{mirror} has neither {archive.name} nor {unpacked.name}/")
         with new_path(self.target) as building:
             copy_files(unpacked, LAYOUT, building)
-            digest = _listed(building, unpacked)
+            digest = _digest(building, unpacked)
             require(
                 digest == self.dataset.content_sha256,
                 f"{unpacked} is not the expected data: its content digest is {digest} "
@@ -63,7 +62,7 @@ class VisDroneSource:
         """Generate the sample."""
         folder = self.raw_dir / self.synthetic_name
         with new_path(folder) as building:
-            digest = _listed(write_drone_sample(building), folder)
+            digest = _digest(write_drone_sample(building), folder)
         return Found(folder, digest)
 
     def _unpack(self, archive: Path) -> Found:
@@ -72,18 +71,13 @@ class VisDroneSource:
             source.extractall(building.with_name("unpacked"))
             (top,) = building.with_name("unpacked").iterdir()
             top.rename(building)
-            digest = _listed(building, archive)
+            digest = _digest(building, archive)
         return Found(self.target, digest)
 
 
-def _listed(folder: Path, origin: Path) -> str:
-    """Leave the list of the files' digests with them, so that a changed one can be named; returns its digest.
-
-    An error names a file of `origin`, since `folder` is gone when it is read.
-    """
+def _digest(folder: Path, origin: Path) -> str:
+    """Return the content digest; an error names a file of `origin`, since `folder` is gone when it is read."""
     try:
-        listing = content_listing(folder)
+        return content_digest(folder)
     except DataError as error:
         raise DataError(str(error).replace(str(folder), str(origin))) from error
-    (folder / LISTING).write_text(listing, encoding="utf-8")
-    return hashlib.sha256(listing.encode()).hexdigest()

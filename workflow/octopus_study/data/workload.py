@@ -11,10 +11,8 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from octopus.errors import InputError
-from octopus_study.data.manifest import read_manifest
-from octopus_study.data.proof import require_pinned, require_present, require_unchanged
-from octopus_study.data.visdrone import changed_files, content_digest, load_frame, load_pool
-from octopus_study.errors import DataError
+from octopus_study.data.proof import require_fetched, require_pinned
+from octopus_study.data.visdrone import content_digest, load_frame, load_pool
 
 
 @dataclass(frozen=True)
@@ -29,24 +27,11 @@ class Workload:
 
 
 def load_workload(manifest_path: str | Path) -> Workload:
-    """Load the frame and the boxes that a manifest of `octopus_study.data.fetch` points to.
-
-    Raises
-    ------
-    DataError
-        The manifest or the data are missing, damaged or changed since the fetch, or the manifest is of another kind.
-    """
-    manifest_path = Path(manifest_path)
-    manifest = read_manifest(manifest_path)
-    if not manifest.dataset.endswith(("visdrone", "visdrone-val")):
-        raise DataError(f"{manifest_path} is a manifest for {manifest.dataset}; a workload needs visdrone-val")
-    root = manifest_path.parent / manifest.path
-    require_present(root, manifest)
-    digest = content_digest(root)
-    if digest != manifest.sha256:
-        require_unchanged(root, manifest, digest, changed_files(root, manifest.sha256))
+    """Load the frame and the boxes that a manifest of `octopus_study.data.fetch` points to; `DataError` as
+    `octopus_study.data.proof.require_fetched` raises it."""
+    manifest, root = require_fetched(manifest_path, ("visdrone", "visdrone-val"), content_digest)
     if not manifest.synthetic:
-        require_pinned(root, manifest, digest)
+        require_pinned(root, manifest, manifest.sha256)
     frame, pool = load_frame(root), load_pool(root)
     return Workload(manifest.dataset, manifest.synthetic, frame, pool, _digest(frame, pool))
 

@@ -91,7 +91,6 @@ def test_verbose_stands_before_the_command(root: Path) -> None:
         "power-selftest",
         "report numbers",
         "report add-reference",
-        "report power-checks",
     ],
 )
 def test_every_command_has_help(command: str) -> None:

@@ -16,8 +16,7 @@ from octopus_study.cli.commands import app
 from octopus_study.errors import DataError, MeasureError
 from octopus_study.measure.rows import validate_rows
 from octopus_study.power import lint
-from octopus_study.power.lint import lint_file
-from octopus_study.power.rules import LINTS
+from octopus_study.power.lint import LINTS, lint_file
 from octopus_study.report.add_reference import add_reference
 
 ROOT = Path(__file__).parents[3]

@@ -11,10 +11,9 @@ from fake_sensors import JetsonTree
 from misreadings import jetson
 from synthetic_power import Machine
 
-from octopus_study.power.judges import NOT_APPLICABLE, PASSED
+from octopus_study.power.judges import JUDGES, NOT_APPLICABLE, PASSED
 from octopus_study.power.loads import known_load
 from octopus_study.power.quantities import UnitError
-from octopus_study.power.rules import JUDGES
 from octopus_study.power.selftest import PassedTest, SelfTest, Timing, power_on_test
 from octopus_study.power.source import Sample, SensorError
 

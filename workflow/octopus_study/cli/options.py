@@ -9,7 +9,6 @@ import typer
 
 OutDir = Annotated[Path, typer.Option("--out-dir", help="Folder to write to.")]
 Out = Annotated[Path, typer.Option(help="File to write.")]
-Page = Annotated[Path, typer.Option(help="Page to write.")]
 Numbers = Annotated[Path, typer.Option(help="numbers.csv, as `octopus report numbers` writes it.")]
 Claims = Annotated[Path, typer.Option(help="claims.csv, as `octopus report claims` writes it.")]
 ClaimsFile = Annotated[Path, typer.Option(help="The claims and the rules that decide them.")]

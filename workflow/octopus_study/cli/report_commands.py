@@ -7,18 +7,7 @@ from typing import Annotated
 
 import typer
 
-from octopus_study.cli.options import (
-    Claims,
-    ClaimsFile,
-    Figures,
-    Numbers,
-    Out,
-    OutDir,
-    Page,
-    Paper,
-    Published,
-    Reference,
-)
+from octopus_study.cli.options import Claims, ClaimsFile, Figures, Numbers, Out, OutDir, Paper, Published, Reference
 
 report = typer.Typer(no_args_is_help=True, help="Numbers, tables, figures, claims and the paper from result rows.")
 
@@ -96,14 +85,6 @@ def page(numbers: Numbers, claims: Claims, rules: ClaimsFile, source: Paper, fig
     from octopus_study.report.page import build_page
 
     build_page(numbers, claims, rules, source, figures, out)
-
-
-@report.command("power-checks")
-def power_checks(out: Page = Path("docs/power_checks.md")) -> None:
-    """Write the page on the ways to misread a power sensor and the checks that stop them."""
-    from octopus_study.power.rules import page
-
-    out.write_text(page(), encoding="utf-8")
 
 
 @report.command()

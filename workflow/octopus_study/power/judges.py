@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
 from octopus_study.power.quantities import MilliJoule, Watt
-from octopus_study.power.rules import JUDGES, power_on
 from octopus_study.power.trace import Trace
 
 IDLE, LOAD = "idle", "load"
@@ -108,7 +107,6 @@ def judge(evidence: Evidence) -> dict[str, Verdict]:
     return {check: ask(evidence) if seen or check == "readable" else silent for check, ask in JUDGES.items()}
 
 
-@power_on("readable")
 def _readable(evidence: Evidence) -> Verdict:
     good, bad = len(evidence.trace.samples), evidence.trace.failures
     empty = [phase.name for phase in evidence.phases if not phase.levels]
@@ -121,7 +119,6 @@ def _readable(evidence: Evidence) -> Verdict:
     return _verdict(bool(total) and not empty and not evidence.trace.fails_often, detail)
 
 
-@power_on("plausible-range")
 def _plausible(evidence: Evidence) -> Verdict:
     limit = evidence.limit.watts
     means = [phase.mean for phase in evidence.phases]
@@ -133,7 +130,6 @@ def _plausible(evidence: Evidence) -> Verdict:
     return _verdict(low < min(means) and max(means) <= high and not zeros, detail)
 
 
-@power_on("sibling-voltage")
 def _sibling(evidence: Evidence) -> Verdict:
     # A healthy power meets a voltage's number by chance in one level at most, since the load changes it; a power that
     # is a voltage has its number in every phase, also where the voltage itself follows the load.
@@ -151,7 +147,6 @@ def _apart(phase: Phase, voltage: str) -> float:
     return abs(phase.mean * 1e3 - millivolts) / millivolts if millivolts else math.inf
 
 
-@power_on("hierarchy")
 def _hierarchy(evidence: Evidence) -> Verdict:
     shares = [
         (part.over(phase.whole), label)
@@ -165,7 +160,6 @@ def _hierarchy(evidence: Evidence) -> Verdict:
     return _verdict(share <= PART_TOLERANCE, f"{label} draws {share:.0%} of the rail that feeds it")
 
 
-@power_on("counter-monotonic")
 def _monotonic(evidence: Evidence) -> Verdict:
     states = [sample.counter for sample in evidence.trace.samples if sample.counter is not None]
     if not states:
@@ -176,14 +170,12 @@ def _monotonic(evidence: Evidence) -> Verdict:
     return Verdict(PASSED, f"{len(states)} readings, none below the one before")
 
 
-@power_on("distinct-values")
 def _distinct(evidence: Evidence) -> Verdict:
     samples = evidence.trace.samples
     count = len({sample.power.watts for sample in samples})
     return _verdict(count >= LEAST_VALUES, f"{count} different values in {len(samples)} readings")
 
 
-@power_on("rises")
 def _rises(evidence: Evidence) -> Verdict:
     sigma = max(phase.deviation for phase in evidence.of(IDLE))
     rises = [load.mean - idle.mean for idle, load in _pairs(evidence)]
@@ -193,14 +185,12 @@ def _rises(evidence: Evidence) -> Verdict:
     return _verdict(enough, f"power changed by {said or 'nothing measurable'} under load; idle sigma {sigma:.3g} W")
 
 
-@power_on("load-above-idle")
 def _above(evidence: Evidence) -> Verdict:
     load = min(phase.mean for phase in evidence.of(LOAD))
     idle = max(phase.mean for phase in evidence.of(IDLE))
     return _verdict(load > idle, f"lowest load {load:.4g} W, highest idle {idle:.4g} W")
 
 
-@power_on("comes-back")
 def _comes_back(evidence: Evidence) -> Verdict:
     first, load, second = (phase.mean for phase in evidence.phases[:3])
     if load <= first:
@@ -209,7 +199,6 @@ def _comes_back(evidence: Evidence) -> Verdict:
     return _verdict(gone >= LEAST_RETURN, f"{gone:.0%} of the rise was gone in the second idle phase")
 
 
-@power_on("counter-agrees")
 def _agrees(evidence: Evidence) -> Verdict:
     if all(sample.counter is None for sample in evidence.trace.samples):
         return Verdict(NOT_APPLICABLE, "the source has no counter beside its power")
@@ -236,3 +225,18 @@ def _pairs(evidence: Evidence) -> Sequence[tuple[Phase, Phase]]:
 
 def _verdict(holds: bool, detail: str) -> Verdict:
     return Verdict(PASSED if holds else FAILED, detail)
+
+
+# By the rule that each asks for, in this order; docs/power_checks.md tells what a rule stops.
+JUDGES: dict[str, Callable[[Evidence], Verdict]] = {
+    "readable": _readable,
+    "plausible-range": _plausible,
+    "sibling-voltage": _sibling,
+    "hierarchy": _hierarchy,
+    "counter-monotonic": _monotonic,
+    "distinct-values": _distinct,
+    "rises": _rises,
+    "load-above-idle": _above,
+    "comes-back": _comes_back,
+    "counter-agrees": _agrees,
+}

@@ -22,7 +22,6 @@ from octopus_study.names import AGAIN
 from octopus_study.power.energy import MOST_DRIFT
 from octopus_study.power.judges import AGREEMENT, HIGHEST_SHARE, LOWEST_SHARE, PASSED
 from octopus_study.power.lint_tables import IDLE, LAYERS, UNITS, WINDOW_KEY, Table, read_table
-from octopus_study.power.rules import LINTS, of_tables
 from octopus_study.power.windows import LEAST_RATE, LEAST_SECONDS, LEAST_UPDATES
 from octopus_study.status import MethodStatus
 
@@ -82,13 +81,11 @@ def lint_file(path: str | Path) -> list[Finding]:
     return found
 
 
-@of_tables("typed-units")
 def _units(table: Table) -> str:
     first = lambda row: f"{row['quantity']} in {row['unit']}"  # noqa: E731
     return _some(table.wrong_units, "rows have a unit of something else", first)
 
 
-@of_tables("scope")
 def _scope(table: Table) -> str:
     if not table.measured or len(table.scopes) == 0:
         return ""
@@ -97,7 +94,6 @@ def _scope(table: Table) -> str:
     return "" if len(table.scopes) == 1 else f"powers of {' and '.join(table.scopes)} in one table"
 
 
-@of_tables("power-on-test")
 def _power_on(table: Table) -> str:
     if not table.measured or not table.scopes:
         return ""
@@ -113,7 +109,6 @@ def _power_on(table: Table) -> str:
     return f"the record of the power-on test does not say that it passed {', '.join(open_)}" if open_ else ""
 
 
-@of_tables("load-above-idle")
 def _above_idle(table: Table) -> str:
     loads, idle = table.loads, table.idle
     if idle.empty:
@@ -132,7 +127,6 @@ def least_load(low: Iterable[float], high: Iterable[float], layer: str) -> float
     return min(low) * (1 - PACED_TOLERANCE) if layer == LAYERS[1] else max(high) * (1 + SAME_POWER)
 
 
-@of_tables("identity")
 def _identity(table: Table) -> str:
     if table.measured and not _power_on(table):
         return ""
@@ -157,7 +151,6 @@ def log_ratios(arms: pd.DataFrame) -> Iterator[float]:
         yield from (table[one] - table[other]).dropna()
 
 
-@of_tables("plausible-range")
 def _range(table: Table) -> str:
     limit = table.limit
     low, high = PLAUSIBLE_WATTS if limit is None else (LOWEST_SHARE * limit, HIGHEST_SHARE * limit)
@@ -167,7 +160,6 @@ def _range(table: Table) -> str:
     return _some(wrong, said, lambda row: f"{row['high'] if row['high'] > high else row['low']:.4g} W")
 
 
-@of_tables("missing-not-zero")
 def _missing(table: Table) -> str:
     rows = table.rows
     if table.measured:
@@ -181,7 +173,6 @@ def _missing(table: Table) -> str:
     return _some(zero, "values are 0 or less", lambda row: f"{row['value']:g} {row['unit']}")
 
 
-@of_tables("power-times-time")
 def _product(table: Table) -> str:
     said = "energies are not power times time"
     if table.measured:
@@ -192,7 +183,6 @@ def _product(table: Table) -> str:
     return _differs(arms, arms["energy"], arms["power"] * arms["time"], said)
 
 
-@of_tables("same-window")
 def _whole(table: Table) -> str:
     rows = table.windows
     for name in ("time_per_frame", "frames", "window", "window_start", "power_mean"):
@@ -208,14 +198,12 @@ def _whole(table: Table) -> str:
     )
 
 
-@of_tables("counter-agrees")
 def _counters(table: Table) -> str:
     rows = table.all_windows.dropna(subset=["window_energy_counter", "window_energy_integral"])
     said = "counted energies are not those of the integral"
     return _differs(rows, rows["window_energy_counter"], rows["window_energy_integral"], said, AGREEMENT)
 
 
-@of_tables("trace-agrees")
 def _trace(table: Table) -> str:
     """Integrate the stored trace again over each window.
 
@@ -254,7 +242,6 @@ def _integral(at: np.ndarray, watts: np.ndarray, start: float, end: float) -> fl
     return float(np.trapezoid(np.interp(times, at, watts), times))
 
 
-@of_tables("window-length")
 def _length(table: Table) -> str:
     least = max(LEAST_SECONDS, LEAST_UPDATES * (table.selftest.get("update_seconds") or 0.0))
     rows = table.all_windows
@@ -262,7 +249,6 @@ def _length(table: Table) -> str:
     return _some(short, f"windows are shorter than {least:.3g} s", lambda row: f"{row['window']:.3g} s")
 
 
-@of_tables("frame-rate")
 def _rate(table: Table) -> str:
     if table.frame_rate is None:
         return ""
@@ -273,7 +259,6 @@ def _rate(table: Table) -> str:
     return _some(slow, said, lambda row: f"{row['rate']:.3g} frames/s")
 
 
-@of_tables("window-count")
 def _count(table: Table) -> str:
     sizes = table.windows.groupby(WINDOW_KEY[:3]).size().reset_index(name="size")
     few = sizes[sizes["size"] < LEAST_WINDOWS]
@@ -281,7 +266,6 @@ def _count(table: Table) -> str:
     return _some(few, said, lambda row: str(row["size"]))
 
 
-@of_tables("idle-drift")
 def _drift(table: Table) -> str:
     rows = table.windows.dropna(subset="energy_per_frame_net")
     rows = rows.assign(drift=rows["n"].map(_idle_power(table)["drift"]))
@@ -290,7 +274,6 @@ def _drift(table: Table) -> str:
     return _some(wrong, said, lambda row: f"by {row['drift']:.1%}")
 
 
-@of_tables("net-of-idle")
 def _net(table: Table) -> str:
     rows = table.windows.dropna(subset="energy_per_frame_net")
     idle = rows["n"].map(_idle_power(table)["watts"]) * rows["window"] / rows["frames"] * 1e3
@@ -326,3 +309,24 @@ def _some(wrong: pd.DataFrame, said: str, first: Callable[[pd.Series], str] = la
 def _name(row: pd.Series) -> str:
     parts = [f"n={row['n']}" if "n" in row else "", *(row.get(name, "") for name in ("method", "layer", "quantity"))]
     return ", ".join(filter(None, [*parts, f"block {row['block']}" if row.get("layer") and "block" in row else ""]))
+
+
+# By the rule that each asks for, in this order; docs/power_checks.md tells what a rule stops.
+LINTS: dict[str, Callable[[Table], str]] = {
+    "typed-units": _units,
+    "scope": _scope,
+    "power-on-test": _power_on,
+    "load-above-idle": _above_idle,
+    "identity": _identity,
+    "plausible-range": _range,
+    "missing-not-zero": _missing,
+    "power-times-time": _product,
+    "same-window": _whole,
+    "counter-agrees": _counters,
+    "trace-agrees": _trace,
+    "window-length": _length,
+    "frame-rate": _rate,
+    "window-count": _count,
+    "idle-drift": _drift,
+    "net-of-idle": _net,
+}

@@ -191,11 +191,8 @@ FAULTS = (
     ),
     Fault(
         "roi-align-twice",
-        f"{_STUDY}/baselines/roi_align.py",
-        swap(
-            "planes = self.planes(self._planes)",
-            "planes = self.planes(self._planes)\n        self._roi_align(planes, self._rois, self.job.size)",
-        ),
+        f"{_STUDY}/baselines/torch_methods.py",
+        swap("    self._result = self._roi", "    self._roi_align(self._planes)\n        self._result = self._roi"),
         (_EFFORT,),
         "ROI align pools every crop twice",
     ),

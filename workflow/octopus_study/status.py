@@ -67,10 +67,6 @@ _CAUSES = tuple(
     (re.compile(pattern, re.DOTALL), meaning)
     for pattern, meaning in (
         (r"^one batch takes [\d.e+-]+ s: (too slow .*?) \(arena\.\w+ = [\d.]+\)", r"\1"),
-        (
-            r"^(TensorRT for RTX) can't be loaded: \[ONNXRuntimeError\].*already registered.*$",
-            r"\1 offers no device here",
-        ),
         (r" \(pip install [^)]*\)$|: pip uninstall .*$|: \[ONNXRuntimeError\].*$", ""),
         (r"^(The memory of \S+:probe was not measured: exit status 1, \S+\.)?Unavailable: ", ""),
         (

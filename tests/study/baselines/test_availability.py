@@ -12,7 +12,7 @@ from crop_methods import BOXES, FRAME, job
 from octopus.backends import cpu
 from octopus_study.baselines import availability
 from octopus_study.baselines.availability import Unavailable, need, need_torch, require_room
-from octopus_study.baselines.padding import PaddedBatch
+from octopus_study.baselines.graphs import PaddedGraph
 from octopus_study.studies import context
 
 
@@ -53,9 +53,12 @@ def test_too_little_memory_says_both_amounts():
 
 def test_padding_puts_each_crop_in_a_corner():
     boxes = BOXES[[0, 3, 4]]
-    batch = PaddedBatch(job("cpu", boxes))
-    batch.values.fill(7)
-    values = batch.fill()
+    method = object.__new__(PaddedGraph)
+    method.job = job("cpu", boxes)
+    (padded,) = method.inputs()
+    method.batch.host.fill(7)
+    method.prepare()
+    values = padded.owner
     assert values.shape == (3, 70, 50, 3)
     for item, (x1, y1, x2, y2) in zip(values, boxes, strict=True):
         crop = FRAME[y1:y2, x1:x2]

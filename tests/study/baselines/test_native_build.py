@@ -12,7 +12,7 @@ import pytest
 
 from octopus_study.baselines import native_build
 from octopus_study.baselines.availability import Unavailable
-from octopus_study.baselines.native_build import CUFRAME, ROICONVERT, Source, fetch, library
+from octopus_study.baselines.native_build import Source, fetch, library, sources
 from octopus_study.errors import DataError
 
 CONTENT = b"// nothing\n"
@@ -79,7 +79,7 @@ def test_what_does_not_compile_is_a_reason_and_leaves_nothing(alone, monkeypatch
     assert not list((alone / "cache").rglob("*.so"))
 
 
-@pytest.mark.parametrize("source", [ROICONVERT, CUFRAME], ids=lambda source: source.name)
+@pytest.mark.parametrize("source", sources().values(), ids=lambda source: source.name)
 def test_sources_are_pinned(source):
     assert len(source.commit) == 40 and (native_build.HERE / f"{source.name}.cu").is_file()
     assert all(len(sha256) == 64 for _, sha256 in source.files.values())

@@ -8,10 +8,9 @@ import onnxruntime
 import pytest
 from crop_methods import BOXES, FRAME, MEAN, SIZE, STD, levels, padded
 
-from octopus_study.baselines.graphs import write_model
+from octopus_study.baselines.graphs import tensor
 from octopus_study.baselines.onnx_models import grid_sample_model, padded_model
-from octopus_study.baselines.onnxruntime_graphs import OnnxRuntimeSession
-from octopus_study.baselines.tensors import tensor
+from octopus_study.baselines.onnx_runtime import OnnxRuntimeSession
 from octopus_study.reference import crops as reference
 
 BOTH = pytest.mark.parametrize("write", [padded_model, grid_sample_model])
@@ -47,29 +46,10 @@ def test_padded_at_any_shape(chosen):
     assert levels(found, padded(boxes)) < 0.02
 
 
-def test_padded_in_half_precision():
-    found = execute(padded_model(SIZE, MEAN, STD, "float16"), padded=padded_items(BOXES))
-    assert found.dtype == np.float16
-    assert 0 < levels(found.astype(np.float32), padded()) < 1
-
-
-def test_files_are_written_once_under_their_digest(tmp_path, monkeypatch):
-    monkeypatch.setenv("OCTOPUS_CACHE_DIR", str(tmp_path / "models"))
-    path = write_model(b"one")
-    written = path.stat().st_mtime_ns
-    assert write_model(b"one") == path
-    assert path.stat().st_mtime_ns == written
-    assert write_model(b"two") != path
-    path.write_bytes(b"damaged")
-    assert write_model(b"one").read_bytes() == b"one"
-    assert len(list(path.parent.iterdir())) == 2
-
-
-def test_a_session_reads_and_writes_the_memory_it_is_bound_to(tmp_path):
-    path = tmp_path / "grid.onnx"
-    path.write_bytes(grid_sample_model(SIZE, MEAN, STD))
+def test_a_session_reads_and_writes_the_memory_it_is_bound_to():
+    model = grid_sample_model(SIZE, MEAN, STD)
     boxes, out = BOXES[:2].astype(np.float32), np.full((2, 3, *SIZE), np.nan, np.float32)
-    session = OnnxRuntimeSession(path, [tensor("frame", FRAME), tensor("boxes", boxes)], tensor("crops", out), False)
+    session = OnnxRuntimeSession(model, [tensor("frame", FRAME), tensor("boxes", boxes)], tensor("crops", out), False)
     session.execute()
     boxes[...] = BOXES[3:]
     session.execute()

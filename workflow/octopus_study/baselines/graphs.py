@@ -1,28 +1,65 @@
-"""Methods that execute an ONNX graph: ONNX Runtime and TensorRT, on the same two files."""
+"""Methods that execute an ONNX graph: ONNX Runtime and TensorRT, on the same two graphs."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
-from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from octopus.backends.cache import cache_dir
+from octopus.arrays.views import view
+from octopus.backends import cpu
 from octopus_study.baselines.availability import require_room
 from octopus_study.baselines.job import CropJob
 from octopus_study.baselines.method import CropMethod
 from octopus_study.baselines.onnx_models import BOXES, CROPS, FRAME, PADDED, grid_sample_model, padded_model
-from octopus_study.baselines.padding import WHY_DIFFERENT, PaddedBatch
-from octopus_study.baselines.tensors import Staged, Tensor, staging, tensor
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """Memory that a graph reads or writes."""
+
+    name: str  # in the graph
+    pointer: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    owner: Any  # keeps the memory alive
+
+
+def tensor(name: str, array: Any) -> Tensor:
+    """Describe an array under a graph's name for it."""
+    described = view(array, name)
+    return Tensor(name, described.pointer, described.shape, described.dtype, array)
+
+
+class Staged:
+    """An input's memory, allocated once and not initialised: on the host, page-locked where a GPU reads it, and its
+    copy on the GPU; on a CPU both are the same."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, on_gpu: bool) -> None:
+        self._on_gpu = on_gpu
+        self.host: NDArray[Any]
+        self.device: Any
+        if on_gpu:
+            from octopus.backends.cuda.memory import DeviceArray, pinned
+
+            self.host, self.device = pinned(shape, dtype), DeviceArray(shape, dtype)
+        else:
+            self.host = self.device = np.empty(shape, dtype)
+
+    def send(self) -> None:
+        """Queue the copy to the device on the default stream."""
+        if self._on_gpu:
+            self.device.copy_from_host(self.host)
 
 
 class Runtime(Protocol):
     """Executes a model on memory that it is given once."""
 
-    def __init__(self, model: Path, inputs: Sequence[Tensor], output: Tensor, on_gpu: bool) -> None: ...
+    def __init__(self, model: bytes, inputs: Sequence[Tensor], output: Tensor, on_gpu: bool) -> None: ...
     def execute(self) -> None: ...
 
 
@@ -33,8 +70,7 @@ class Graph(CropMethod):
 
     def __init__(self, job: CropJob) -> None:
         super().__init__(job)
-        path = write_model(self.model())
-        self._executor = self.runtime(path, self.inputs(), tensor(CROPS, self.output()), job.on_gpu)
+        self._executor = self.runtime(self.model(), self.inputs(), tensor(CROPS, self.output()), job.on_gpu)
 
     def model(self) -> bytes:
         raise TypeError(f"{type(self).__name__} has no graph")
@@ -47,31 +83,36 @@ class Graph(CropMethod):
 
 
 class PaddedGraph(Graph):
-    """Crops padded on the host and uploaded, then resized and normalised by a graph."""
+    """Crops padded on the host and uploaded, then resized and normalised by a graph.
 
-    why_different = WHY_DIFFERENT
+    Each crop is uint8 in the upper left corner of an item as large as the largest crop; the rest is zero.
+    """
+
+    why_different = "resizes the padded image, not the crop"
 
     def model(self) -> bytes:
         return padded_model(self.job.size, self.job.mean, self.job.std)
 
     def inputs(self) -> list[Tensor]:
-        self._batch = PaddedBatch(self.job)
-        self._require_room()
-        self._staged = Staged(self._batch.values, self.job.on_gpu)
-        return [tensor(PADDED, self._staged.device)]
-
-    def _require_room(self) -> None:
-        if self.job.on_gpu:
+        job = self.job
+        width, height = (job.boxes[:, 2:] - job.boxes[:, :2]).max(axis=0, initial=1).tolist()
+        shape = (job.count, height, width, job.frame.shape[2])
+        require_room("the padded batch", "host", prod(shape), cpu.free_bytes())
+        if job.on_gpu:
             from octopus.backends.cuda.memory import free_bytes
 
-            values = prod(self._batch.shape)
             # uint8, then float32 as converted, as planes, and as resized crops before the normalisation
-            needed = values * (1 + 2 * 4) + self.job.out.nbytes
-            require_room(self.name, "GPU", needed, free_bytes())
+            require_room(self.name, "GPU", prod(shape) * (1 + 2 * 4) + job.out.nbytes, free_bytes())
+        self.batch = Staged(shape, np.uint8, job.on_gpu)
+        return [tensor(PADDED, self.batch.device)]
 
     def prepare(self) -> None:
-        self._batch.fill()
-        self._staged.send()
+        """Clear the memory, since other boxes were in it, copy crop by crop, and upload."""
+        frame, values = self.job.frame, self.batch.host
+        values.fill(0)
+        for item, (x1, y1, x2, y2) in zip(values, self.job.boxes.tolist(), strict=True):
+            item[: y2 - y1, : x2 - x1] = frame[y1:y2, x1:x2]
+        self.batch.send()
 
 
 class GridSampleGraph(Graph):
@@ -81,20 +122,9 @@ class GridSampleGraph(Graph):
         return grid_sample_model(self.job.size, self.job.mean, self.job.std)
 
     def inputs(self) -> list[Tensor]:
-        self._boxes = staging((self.job.count, 4), np.float32, self.job.on_gpu)
+        self._boxes = Staged((self.job.count, 4), np.float32, self.job.on_gpu)
         return [tensor(FRAME, self.job.working_frame), tensor(BOXES, self._boxes.device)]
 
     def prepare(self) -> None:
         self._boxes.host[...] = self.job.boxes
         self._boxes.send()
-
-
-def write_model(model: bytes) -> Path:
-    """Keep a model in the cache folder under its digest; returns its path."""
-    path = cache_dir() / f"{hashlib.sha256(model).hexdigest()[:16]}.onnx"
-    if not path.exists() or path.read_bytes() != model:
-        part = path.with_suffix(".part")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(model)
-        part.replace(path)
-    return path

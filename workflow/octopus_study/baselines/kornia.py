@@ -1,15 +1,12 @@
-"""kornia-rs: resize and normalise in one pass, an image at a time on a GPU, and a list of images on a CPU; or resize
-bytes."""
+"""kornia-rs: resize and normalise in one pass, an image at a time on a GPU, and a list of images on a CPU."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from octopus_study.baselines.availability import Unavailable, need
-from octopus_study.baselines.box_by_box import BoxByBox
 from octopus_study.baselines.fused import LAUNCH_BOUND
 from octopus_study.baselines.job import CropJob
 from octopus_study.baselines.method import CropMethod, blocking_stream
@@ -67,19 +64,3 @@ class Kornia(CropMethod):
             crop = image.from_dlpack(self._frame[y1:y2, x1:x2].contiguous())
             made = self._preprocessor.run(crop, x2 - x1, y2 - y1, *self.job.size)
             planes.copy_(self._as_tensor(made)[0], non_blocking=True)
-
-
-class KorniaBytes(BoxByBox):
-    """`imgproc.resize` of bytes, which works on one thread; a crop has to lie in one piece."""
-
-    name = "kornia-rs-bytes"
-
-    def __init__(self, job: CropJob) -> None:
-        super().__init__(job)
-        self._resize = need("kornia_rs", "kornia-rs", INSTALL).imgproc.resize
-        self._planes = job.out.shape[1:3] != job.size
-
-    def crop(self, x1: int, y1: int, x2: int, y2: int, item: NDArray[np.uint8]) -> None:
-        crop = np.ascontiguousarray(self.job.frame[y1:y2, x1:x2])
-        resized = self._resize(crop, self.job.size, "bilinear")
-        item[...] = resized.transpose(2, 0, 1) if self._planes else resized

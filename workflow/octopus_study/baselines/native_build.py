@@ -6,12 +6,12 @@ the mirror of the data sets, where there is one, else from the public repository
 
 from __future__ import annotations
 
+import csv
 import ctypes
 import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,48 +38,17 @@ class Source(NamedTuple):
     repository: str
     commit: str
     # Path in the repository: where it is put, as its includes name it, and its SHA-256
-    files: Mapping[str, tuple[str, str]]
+    files: dict[str, tuple[str, str]]
 
 
-_ROI, _CU = "libraries/roiconvert/roi_conversion/roi_conversion", "include/cuframe"
-ROICONVERT = Source(
-    "roiconvert",
-    "NVIDIA-AI-IOT/Lidar_AI_Solution",
-    "787ad9549d2573a1a543fd1c03fb5835e580aafb",
-    {
-        f"{_ROI}.cu": (
-            "roi_conversion.cu", "7c386fed0a26b913b30d68d85ce26e31235e6929f06e9f34b737839c2213c821",
-        ),
-        f"{_ROI}.hpp": (
-            "roi_conversion.hpp", "5320119da628c552100f77dd065a68857c7c63c7b2da2e12b98805adabd1341d",
-        ),
-    },
-)  # fmt: skip
-CUFRAME = Source(
-    "cuframe",
-    "PrajnaAvidya/cuframe",
-    "088c663fe9ba2e17a8a69a87854bacc366f92829",
-    {
-        "src/cuframe/kernels/roi_crop.cu": (
-            "roi_crop.cu", "2a9e5f13e72f9ef0078b2e560b63003cd33818eb018951e28061c804edfcd62d",
-        ),
-        f"{_CU}/kernels/roi_crop.h": (
-            "cuframe/kernels/roi_crop.h", "d70071731639d5bd7e3655a53f1b1b3ee260c3791ba8a43c42ee83e8bdaa45d3",
-        ),
-        f"{_CU}/kernels/nv12_sample.h": (
-            "cuframe/kernels/nv12_sample.h", "21db60b970a4a21f762f2fc9131bf05511ec2b8dae083f26727aa10b19706843",
-        ),
-        f"{_CU}/kernels/color_convert.h": (
-            "cuframe/kernels/color_convert.h", "f3d37c39a0631be9ae8ad7ee3b32d9f2d0ef274719a4fe399c7766a68f9c9eb7",
-        ),
-        f"{_CU}/kernels/normalize.h": (
-            "cuframe/kernels/normalize.h", "41ef57dcdd928b29a2c83fcaf596840e87adcb1d06d1eef71b6d06c693a041f9",
-        ),
-        f"{_CU}/cuda_utils.h": (
-            "cuframe/cuda_utils.h", "210dfaa9502554e85ff15af902ac63fe6791419e98adc2cfb6a35f5f43fd9581",
-        ),
-    },
-)  # fmt: skip
+def sources() -> dict[str, Source]:
+    """The sources by name, as `native_sources.tsv` pins them."""
+    with Path(__file__).with_name("native_sources.tsv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    found = {row["name"]: Source(row["name"], row["repository"], row["commit"], {}) for row in rows}
+    for row in rows:
+        found[row["name"]].files[row["path"]] = (row["place"], row["sha256"])
+    return found
 
 
 def library(source: Source) -> ctypes.CDLL:

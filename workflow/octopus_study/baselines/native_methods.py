@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from octopus_study.baselines.availability import Unavailable
 from octopus_study.baselines.job import CropJob
 from octopus_study.baselines.method import CropMethod, require_gpu
-from octopus_study.baselines.native_build import CUFRAME, ROICONVERT, library
+from octopus_study.baselines.native_build import library, sources
 
 # Full-range BT.601: red, green and blue from luma and the two chroma values.
 FROM_YUV = np.array([[1, 0, 1.402], [1, -0.344136, -0.714136], [1, 1.772, 0]], np.float32)
@@ -73,7 +73,7 @@ class RoiConvert(_Native):
 
     def __init__(self, job: CropJob) -> None:
         super().__init__(job)
-        self._library = library(ROICONVERT)
+        self._library = library(sources()[self.name])
         self._library.roiconvert_new.restype = ctypes.c_void_p
         self._self = ctypes.c_void_p(self._library.roiconvert_new())
 
@@ -134,7 +134,7 @@ class CuFrame(_Native):
         if any(side % 2 for side in job.frame.shape[:2]):
             height, width, _ = job.frame.shape
             raise Unavailable(f"cuframe takes frames of even sides, this one is {width} x {height}")
-        self._library = library(CUFRAME)
+        self._library = library(sources()[self.name])
         self._nv12 = upload(to_nv12(job.frame) if nv12 is None else nv12)
 
     def prepare(self) -> None:

@@ -5,7 +5,7 @@
 its answer is that of Octopus. All boxes are sampled as one tall image of a single frame: repeating the frame per box
 would need gigabytes.
 
-The same file serves both runtimes: opset 17 and IR 8 are taken by ONNX Runtime from 1.13 and TensorRT from 8.6 on.
+The same model serves both runtimes: opset 17 and IR 8 are taken by ONNX Runtime from 1.13 and TensorRT from 8.6 on.
 """
 
 from __future__ import annotations
@@ -57,35 +57,33 @@ class _Graph:
         return model.SerializeToString(deterministic=True)
 
 
-def _affine(graph: _Graph, source: str, mean: Sequence[float], std: Sequence[float], kind: str, name: str) -> str:
+def _affine(graph: _Graph, source: str, mean: Sequence[float], std: Sequence[float], name: str) -> str:
     """`(value - mean) / std` per plane, as a product and a sum."""
     inverse = 1 / np.asarray(std, np.float64)
-    gain = graph.constant("gain", inverse.reshape(-1, 1, 1), kind)
-    bias = graph.constant("bias", (-np.asarray(mean) * inverse).reshape(-1, 1, 1), kind)
+    gain = graph.constant("gain", inverse.reshape(-1, 1, 1))
+    bias = graph.constant("bias", (-np.asarray(mean) * inverse).reshape(-1, 1, 1))
     return graph.node("Add", [graph.node("Mul", [source, gain], "scaled"), bias], name)
 
 
-def padded_model(size: tuple[int, int], mean: Sequence[float], std: Sequence[float], kind: str = "float32") -> bytes:
-    """Resize and normalise a padded batch, uint8 (N, H, W, C) to (N, C, height, width).
+def padded_model(size: tuple[int, int], mean: Sequence[float], std: Sequence[float]) -> bytes:
+    """Resize and normalise a padded batch, uint8 (N, H, W, C) to float32 (N, C, height, width).
 
     Parameters
     ----------
     size : (int, int)
         Height and width of the result.
-    kind : {"float32", "float16"}
-        In which type it computes and answers.
     """
     graph, channels = _Graph(), len(mean)
-    values = graph.node("Cast", [PADDED], "values", to=graph.type(kind))
+    values = graph.node("Cast", [PADDED], "values", to=graph.type("float32"))
     planes = graph.node("Transpose", [values], "planes", perm=[0, 3, 1, 2])
     items = graph.node("Slice", [graph.node("Shape", [planes], "extent"), *_first(graph, 2)], "items")
     sizes = graph.node("Concat", [items, graph.constant("size", size, np.int64)], "sizes", axis=0)
     resized = graph.node(
         "Resize", [planes, "", "", sizes], "resized", mode="linear", coordinate_transformation_mode="half_pixel"
     )
-    _affine(graph, resized, mean, std, kind, CROPS)
+    _affine(graph, resized, mean, std, CROPS)
     inputs = [graph.value(PADDED, "uint8", ["n", "height", "width", channels])]
-    return graph.model("padded", inputs, graph.value(CROPS, kind, ["n", channels, *size]))
+    return graph.model("padded", inputs, graph.value(CROPS, "float32", ["n", channels, *size]))
 
 
 def _first(graph: _Graph, count: int) -> list[str]:
@@ -94,8 +92,6 @@ def _first(graph: _Graph, count: int) -> list[str]:
 
 def grid_sample_model(size: tuple[int, int], mean: Sequence[float], std: Sequence[float]) -> bytes:
     """Crop, resize and normalise: frame uint8 (H, W, C) and boxes float32 (N, 4) to float32 (N, C, height, width).
-
-    There is no float16 version: its steps of up to half a pixel in a frame of 1920 are too coarse for coordinates.
 
     Parameters
     ----------
@@ -106,7 +102,7 @@ def grid_sample_model(size: tuple[int, int], mean: Sequence[float], std: Sequenc
     height, width = size
     values = graph.node("Cast", [FRAME], "values", to=graph.type("float32"))
     planes = graph.node("Transpose", [values], "planes", perm=[2, 0, 1])
-    normal = _affine(graph, planes, mean, std, "float32", "normal")
+    normal = _affine(graph, planes, mean, std, "normal")
     image = graph.node("Unsqueeze", [normal, graph.constant("axis0", [0], np.int64)], "image")
     grid = _grid(graph, size)
     tall = graph.node("GridSample", [image, grid], "tall", mode="bilinear", padding_mode="border", align_corners=0)

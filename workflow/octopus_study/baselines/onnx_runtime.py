@@ -1,15 +1,21 @@
-"""ONNX Runtime itself: one build per environment, and which one was imported."""
+"""ONNX Runtime: the two graphs on its CPU provider, or on its CUDA provider where that is installed."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from octopus_study.baselines.availability import Unavailable, need
+from octopus_study.baselines.graphs import GridSampleGraph, PaddedGraph, Tensor
+from octopus_study.baselines.method import blocking_stream
 from octopus_study.names import LIBRARIES
 
 MODULE, NAME = "onnxruntime", "ONNX Runtime"
+CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
+INSTALL = "pip install -e './workflow[baselines]'"
+ERRORS_ONLY = 3
 
 
 def builds() -> dict[str, str]:
@@ -23,25 +29,6 @@ def builds() -> dict[str, str]:
     return found
 
 
-def need_onnxruntime() -> Any:
-    """The package.
-
-    Raises
-    ------
-    Unavailable
-        It is missing, or two builds are installed: they share a folder, and what is imported is a mixture.
-    """
-    found = builds()
-    if len(found) > 1:
-        both = " and ".join(f"{name} {number}" for name, number in found.items())
-        names = " ".join(found)
-        raise Unavailable(
-            f"{both} are both installed into one folder, so nobody knows which one runs: "
-            f"pip uninstall {names}, then install one of them"
-        )
-    return need(MODULE, NAME, "pip install -e './workflow[baselines]'")
-
-
 def imported() -> dict[str, Any]:
     """What this process runs, for the provenance: the folder's name, version, providers and builds; empty if it was not
     imported."""
@@ -50,3 +37,94 @@ def imported() -> dict[str, Any]:
         return {}
     facts = {"version": module.__version__, "providers": module.get_available_providers(), "builds": builds()}
     return {MODULE: facts}
+
+
+class OnnxRuntimeSession:
+    """A session on memory that is bound once, so that a run copies nothing.
+
+    All dimensions are fixed when the session is made: shapes then are constants, which it folds, and on a GPU no node
+    is left for the host. If one were, the session would refuse instead of computing it there.
+
+    Raises
+    ------
+    Unavailable
+        ONNX Runtime or its CUDA provider is missing, or two builds are installed: they share a folder, and what is
+        imported is a mixture.
+    """
+
+    def __init__(self, model: bytes, inputs: Sequence[Tensor], output: Tensor, on_gpu: bool) -> None:
+        if len(found := builds()) > 1:
+            both = " and ".join(f"{name} {number}" for name, number in found.items())
+            raise Unavailable(f"{both} are both installed into one folder: pip uninstall {' '.join(found)}, then one")
+        self._ort = need(MODULE, NAME, INSTALL)
+        options = self._options(on_gpu)
+        self._fix_dimensions(options, model, {item.name: item.shape for item in inputs})
+        providers = self._cuda() if on_gpu else [CPU]
+        self._session = self._ort.InferenceSession(model, options, providers=providers)
+        if on_gpu and CUDA not in self._session.get_providers():  # it fell back to another
+            raise Unavailable("ONNX Runtime's CUDA provider can't be loaded; it needs CUDA's libraries of its version")
+        self._bind(inputs, output, on_gpu)
+
+    def _bind(self, inputs: Sequence[Tensor], output: Tensor, on_gpu: bool) -> None:
+        self._binding = self._session.io_binding()
+        place = "cuda" if on_gpu else "cpu"
+        for item in inputs:
+            self._binding.bind_input(item.name, place, 0, item.dtype.type, item.shape, item.pointer)
+        self._binding.bind_output(output.name, place, 0, output.dtype.type, output.shape, output.pointer)
+        self._memory = [*inputs, output]
+        self._run_options = self._ort.RunOptions()
+        if on_gpu:  # the caller waits, if anyone
+            self._run_options.add_run_config_entry("disable_synchronize_execution_providers", "1")
+
+    def _cuda(self) -> list[Any]:
+        if CUDA not in self._ort.get_available_providers():
+            raise Unavailable(
+                f"this ONNX Runtime ({self._ort.__version__}) has no CUDA provider; install onnxruntime-gpu instead"
+            )
+        if hasattr(self._ort, "preload_dlls"):
+            self._ort.preload_dlls()
+        self._stream = blocking_stream()
+        settings = {
+            "user_compute_stream": str(int(self._stream.handle)),
+            "arena_extend_strategy": "kSameAsRequested",
+            "use_tf32": "0",
+        }
+        return [(CUDA, settings)]
+
+    def _options(self, on_gpu: bool) -> Any:
+        options = self._ort.SessionOptions()
+        options.log_severity_level = ERRORS_ONLY
+        if on_gpu:
+            options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+        else:
+            from octopus.backends.cpu import get_num_threads
+
+            options.intra_op_num_threads = get_num_threads()
+            # Its waiting threads would go on turning, and take the cores from the method that is timed next.
+            options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        return options
+
+    def _fix_dimensions(self, options: Any, model: bytes, shapes: dict[str, tuple[int, ...]]) -> None:
+        onnx = need("onnx", "onnx", INSTALL)
+        for item in onnx.load_from_string(model).graph.input:
+            for dimension, side in zip(item.type.tensor_type.shape.dim, shapes[item.name], strict=True):
+                if dimension.dim_param:
+                    options.add_free_dimension_override_by_name(dimension.dim_param, side)
+
+    def execute(self) -> None:
+        """Run the graph; on a GPU it is queued on a stream that is ordered with the default one."""
+        self._session.run_with_iobinding(self._binding, self._run_options)
+
+
+class PaddedOnnxRuntime(PaddedGraph):
+    """The published comparison's graph."""
+
+    name = "padded-onnxruntime"
+    runtime = OnnxRuntimeSession
+
+
+class OnnxRuntimeGridSample(GridSampleGraph):
+    """The graph with the same answer."""
+
+    name = "onnxruntime-gridsample"
+    runtime = OnnxRuntimeSession

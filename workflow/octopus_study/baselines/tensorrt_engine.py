@@ -1,18 +1,17 @@
-"""An engine of TensorRT 10 or 11, built from an ONNX file for one set of shapes.
+"""TensorRT 10 or 11: an engine for one set of shapes, built from the two graphs that ONNX Runtime executes too.
 
-It computes in the types that the file names (a strongly typed network, the only kind that TensorRT 11 knows): a float32
-file gives an FP32 engine, without TF32, and a float16 file an FP16 engine.
+It computes in float32 without TF32, as the graph says: a strongly typed network, the only kind that TensorRT 11 knows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octopus_study.baselines.availability import Unavailable, need
-from octopus_study.baselines.method import blocking_stream
-from octopus_study.baselines.tensors import Tensor
+from octopus_study.baselines.graphs import GridSampleGraph, PaddedGraph, Tensor
+from octopus_study.baselines.job import CropJob
+from octopus_study.baselines.method import blocking_stream, require_gpu
 
 if TYPE_CHECKING:
     import tensorrt as trt
@@ -29,11 +28,10 @@ class TensorRtEngine:
     Raises
     ------
     Unavailable
-        TensorRT is missing, the job is on the CPU, or TensorRT refuses the model.
+        TensorRT refuses the model.
     """
 
-    def __init__(self, model: Path, inputs: Sequence[Tensor], output: Tensor, on_gpu: bool) -> None:
-        require_tensorrt(on_gpu)
+    def __init__(self, model: bytes, inputs: Sequence[Tensor], output: Tensor, on_gpu: bool) -> None:
         import tensorrt as trt
 
         self._logger = trt.Logger(trt.Logger.Severity.ERROR)
@@ -44,13 +42,13 @@ class TensorRtEngine:
         self._stream = blocking_stream()
         self._bind(inputs, output)
 
-    def _build(self, model: Path, inputs: Sequence[Tensor]) -> trt.IHostMemory:
+    def _build(self, model: bytes, inputs: Sequence[Tensor]) -> trt.IHostMemory:
         import tensorrt as trt
 
         builder = trt.Builder(self._logger)
         network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
         parser = trt.OnnxParser(network, self._logger)
-        if not parser.parse(model.read_bytes()):
+        if not parser.parse(model):
             problems = "; ".join(parser.get_error(index).desc() for index in range(parser.num_errors))
             raise Unavailable(f"TensorRT {trt.__version__} can't read the model: {problems}")
         plan = builder.build_serialized_network(network, self._settings(builder, inputs))
@@ -90,8 +88,29 @@ class TensorRtEngine:
             raise RuntimeError("TensorRT could not queue the engine; its log says why")
 
 
-def require_tensorrt(on_gpu: bool) -> None:
+class TensorRtPadded(PaddedGraph):
+    """The published comparison's method: crops padded on the host, resized together by an engine."""
+
+    name = "tensorrt-padded"
+    runtime = TensorRtEngine
+
+    def __init__(self, job: CropJob) -> None:
+        require_tensorrt(job)  # before the batch is padded
+        super().__init__(job)
+
+
+class TensorRtGridSample(GridSampleGraph):
+    """An engine with the same answer as Octopus."""
+
+    name = "tensorrt-gridsample"
+    runtime = TensorRtEngine
+
+    def __init__(self, job: CropJob) -> None:
+        require_tensorrt(job)
+        super().__init__(job)
+
+
+def require_tensorrt(job: CropJob) -> None:
     """Raise `Unavailable` if TensorRT is missing, or the job is on the CPU."""
     need("tensorrt", "TensorRT")
-    if not on_gpu:
-        raise Unavailable("TensorRT works on a GPU alone")
+    require_gpu(job, "TensorRT")

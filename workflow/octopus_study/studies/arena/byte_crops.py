@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from octopus_study.baselines.availability import make_all
 from octopus_study.baselines.fused import Octopus
 from octopus_study.baselines.job import TOLERANCE_LEVELS, CropJob
-from octopus_study.baselines.kornia import KorniaBytes
 from octopus_study.baselines.method import CropMethod
 from octopus_study.baselines.opencv import OpenCvDirect, OpenCvSplit
 from octopus_study.baselines.pillow import Pillow, PillowSimd
@@ -45,8 +44,8 @@ class Kind(NamedTuple):
 
 _NHWC = {"layout": "NHWC"}
 KINDS = {
-    "uint8": Kind({"layout": "NCHW"}, (OpenCvSplit, KorniaBytes)),
-    "uint8-nhwc": Kind(_NHWC, (OpenCvDirect, KorniaBytes)),
+    "uint8": Kind({"layout": "NCHW"}, (OpenCvSplit,)),
+    "uint8-nhwc": Kind(_NHWC, (OpenCvDirect,)),
     "antialias": Kind(_NHWC | {"antialias": True}, (Pillow, PillowSimd)),
 }
 

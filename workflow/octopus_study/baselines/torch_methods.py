@@ -1,0 +1,118 @@
+"""PyTorch's `grid_sample` and torchvision's `roi_align`, on the frame as normalised planes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus_study.baselines.availability import need, need_torch
+from octopus_study.baselines.job import CropJob
+from octopus_study.baselines.method import CropMethod
+
+
+class TorchMethod(CropMethod):
+    """A method on PyTorch's current stream, which is the default stream unless someone changes it.
+
+    Normalisation and interpolation are linear and commute, so it normalises the frame once instead of every crop: at
+    1080p that are 2 million pixels in place of 50 thousand per crop.
+    """
+
+    def __init__(self, job: CropJob) -> None:
+        super().__init__(job)
+        torch = self.torch = need_torch(job.device, "baselines")
+        self.device = torch.device(job.device)
+        self.frame = self._tensor(job.working_frame)
+        mean, std = (torch.tensor(values, dtype=torch.float32).reshape(-1, 1, 1) for values in (job.mean, job.std))
+        self.gain, self.bias = (1 / std).to(self.device), (-mean / std).to(self.device)
+        height, width, channels = job.frame.shape
+        self._planes = self.empty(1, channels, height, width)
+        self._result: Any = None
+
+    def _tensor(self, array: Any) -> Any:
+        """A tensor over the same memory; read-only host arrays are copied, since PyTorch has no such tensors."""
+        if isinstance(array, np.ndarray) and not array.flags.writeable:
+            array = array.copy()
+        return self.torch.as_tensor(array, device=self.device)
+
+    def empty(self, *shape: int, on_host: bool = False) -> Any:
+        """Uninitialised float32, on the device or where the device copies it from."""
+        place = {"pin_memory": self.job.on_gpu} if on_host else {"device": self.device}
+        return self.torch.empty(shape, dtype=self.torch.float32, **place)
+
+    def planes(self) -> Any:
+        """The frame as normalised planes (1, C, H, W), in one pass; every batch comes with a new frame."""
+        self._result = None  # its memory is free for the next
+        self.torch.addcmul(self.bias, self.frame.permute(2, 0, 1), self.gain, out=self._planes[0])
+        return self._planes
+
+    def output(self) -> Any:
+        return self._result
+
+    def result(self, every: int = 1) -> NDArray[np.float32]:
+        return self._result[::every].cpu().numpy()
+
+    def allocator_peak(self) -> int | None:
+        return int(self.torch.cuda.max_memory_allocated()) if self.job.on_gpu else None
+
+
+class GridSample(TorchMethod):
+    """The frame to normalised float planes, then `grid_sample`, which sees the planes once per box without copies.
+
+    The grid is made on the device from the boxes. `affine_grid` would make it too, by a matrix product; but what lies
+    beyond the centre of a box's outermost pixel has to be clamped, and that is done on the two axes apart, before they
+    become a grid.
+    """
+
+    name = "grid-sample"
+
+    def __init__(self, job: CropJob) -> None:
+        super().__init__(job)
+        self._host_boxes = self.empty(job.count, 4, on_host=True)
+        self._boxes = self.empty(job.count, 4)
+        self._steps = [(self.torch.arange(side, device=self.device) + 0.5) / side for side in job.size]
+        self._grid = self.empty(job.count, *job.size, 2)
+
+    def prepare(self) -> None:
+        self._host_boxes.numpy()[...] = self.job.boxes
+        self._boxes.copy_(self._host_boxes, non_blocking=True)
+        height, width, _ = self.job.frame.shape
+        x1, y1, x2, y2 = self._boxes.split(1, dim=1)
+        self._grid[..., 0] = self._axis(x1, x2, self._steps[1], width)[:, None, :]
+        self._grid[..., 1] = self._axis(y1, y2, self._steps[0], height)[:, :, None]
+
+    def _axis(self, low: Any, high: Any, steps: Any, limit: int) -> Any:
+        """Where one axis is sampled, (N, side), in units in which the frame reaches from -1 to 1."""
+        position = self.torch.addcmul(low, high - low, steps)
+        position = self.torch.minimum(self.torch.maximum(position, low + 0.5), high - 0.5)
+        return position * (2 / limit) - 1
+
+    def kernels(self) -> None:
+        planes = self.planes().expand(self.job.count, -1, -1, -1)
+        self._result = self.torch.nn.functional.grid_sample(
+            planes, self._grid, mode="bilinear", padding_mode="border", align_corners=False
+        )
+
+
+class RoiAlign(TorchMethod):
+    """The frame to normalised float planes, then `roi_align` over all boxes: one sample per output pixel, as detectors
+    pool features."""
+
+    name = "roi-align"
+    edge = "image"
+
+    def __init__(self, job: CropJob) -> None:
+        super().__init__(job)
+        self._roi_align = need("torchvision.ops", "torchvision", "pip install -e './workflow[baselines]'").roi_align
+        self._host_rois = self.empty(job.count, 5, on_host=True)
+        self._rois = self.empty(job.count, 5)
+
+    def prepare(self) -> None:
+        rois: np.ndarray = self._host_rois.numpy()
+        rois[:, 0] = 0
+        rois[:, 1:] = self.job.boxes
+        self._rois.copy_(self._host_rois, non_blocking=True)
+
+    def kernels(self) -> None:
+        self._result = self._roi_align(self.planes(), self._rois, self.job.size, sampling_ratio=1, aligned=True)

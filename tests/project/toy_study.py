@@ -8,15 +8,13 @@ from __future__ import annotations
 
 INIT = '''"""Study `toy`: how long adding up the sides of all boxes takes."""
 
-DATASET = "visdrone-val"
-'''
-SETTINGS = '''"""Settings of the study `toy`."""
-
 from __future__ import annotations
 
 from pydantic import Field
 
 from octopus_study.sections import Count, Section
+
+DATASET = "visdrone-val"
 
 
 class Toy(Section):
@@ -133,7 +131,6 @@ def test_both_ways_have_times() -> None:
 '''
 FILES = {
     "workflow/octopus_study/studies/toy/__init__.py": [("", INIT)],
-    "workflow/octopus_study/studies/toy/settings.py": [("", SETTINGS)],
     "workflow/octopus_study/studies/toy/study.py": [("", STUDY)],
     "workflow/octopus_study/report/studies/toy.py": [("", REPORT)],
     "config/config.yaml": [("", "\ntoy:\n  count: 100\n")],

@@ -1,6 +1,6 @@
 """The configuration of a run, typed.
 
-The sections here and in the `settings` of each study are the only definition of the keys. From them
+The sections here and in the package of each study are the only definition of the keys. From them
 `workflow/schemas/config.schema.yaml` is written (`octopus config --schema`); a test fails when the two differ.
 """
 
@@ -96,7 +96,7 @@ class Common(Section):
 
 def _section(study: str) -> type[Section]:
     """The section that the settings of a study define."""
-    module = import_module(f"octopus_study.studies.{study}.settings")
+    module = import_module(f"octopus_study.studies.{study}")
     own = [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
     return next(value for value in own if isinstance(value, type) and issubclass(value, Section))
 

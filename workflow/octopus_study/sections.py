@@ -1,6 +1,6 @@
 """What every section of the configuration is made of.
 
-A study keeps its own section in its `settings`.
+A study keeps its own section in its package.
 """
 
 from __future__ import annotations

@@ -33,8 +33,7 @@ import pandas as pd
 from octopus_study.measure import Method
 from octopus_study.measure.rows import Case, Row, unavailable
 from octopus_study.studies.comparison import measure_plan
-from octopus_study.studies.power import study
-from octopus_study.studies.power.settings import Power
+from octopus_study.studies.power import Power, study
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "studies"))
 from power_machine import Machine

@@ -127,14 +127,6 @@ def drone(kind: str, dataset: str) -> Iterator[Row]:
                 if name in ("octopus", "octopus-graph", "n-launches", "opencv")
             }
             yield from frame_times(rng, case, "paced", slower, counts)
-    counts = detections()[1]
-    case = Case("drone", dataset, "second", int(counts.sum()))
-    streams = {"stream-serial": 11.2, "stream-overlapped": 9.4, "upload-only": 9.0, "kernels-only": 2.2}
-    if kind == "gpu":
-        yield from timed(rng, case, "pipelined", "clip_time", streams)
-    else:
-        for method in streams:
-            yield unavailable(case, method, "pipelined", "clip_time", "ms", NO_GPU)
 
 
 def frame_times(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from octopus_study.data.video import Clip
 from octopus_study.measure import read_rows
-from octopus_study.studies.drone import stream as drone_stream
 from octopus_study.studies.drone import study as drone
 from octopus_study.studies.drone.video import OctopusFrames
 
@@ -34,19 +32,9 @@ def clip_of(context, name, frames):
 
 def test_a_wrong_answer_in_any_checked_frame_is_told(context):
     footage = drone.footage_of(context, 2)
-    video = drone._video(context, clip_of(context, "clip-1s", 4), footage)
+    video = drone.video_of(context, clip_of(context, "clip-1s", 4), footage)
     good = OctopusFrames(video)
     assert drone.answer(video, good, footage) == "same"
     run_well = good.run
     good.run = lambda: (run_well(), video.number == 3 and video.job.out.fill(7))
     assert drone.answer(video, good, footage).startswith("different: by as much as")
-
-
-def test_the_loops_of_the_stream_answer_rightly_on_the_cpu_too(context):
-    footage, clip = drone.footage_of(context, 4), clip_of(context, "second", 5)
-    methods, answers = drone_stream.loops(context, clip, footage)
-    assert [method.name for method in methods] == list(drone_stream.NAMES)
-    assert answers == {
-        "stream-serial": "same", "stream-overlapped": "same", "upload-only": "n/a", "kernels-only": "same",
-    }  # fmt: skip
-    assert np.isfinite(footage.crops(0, clip.boxes[0])).all()

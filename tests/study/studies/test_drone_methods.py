@@ -1,4 +1,4 @@
-"""Methods on a video: every frame's own crops, whichever frame was worked on before, and streams."""
+"""Methods on a video: every frame's own crops, whichever frame was worked on before."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import pytest
 
 from octopus import crop_resize
 from octopus_study.data.video import make_clips, panned
-from octopus_study.studies.drone.stream import BUFFERS, KernelsAlone, Streamed
 from octopus_study.studies.drone.video import FRAME_METHODS, Video
 
 SIZE, MEAN, STD = (20, 28), (123.7, 116.3, 103.5), (58.4, 57.1, 57.4)
@@ -15,7 +14,6 @@ FRAME = np.random.default_rng(1).integers(0, 256, (120, 160, 3), np.uint8)
 RING = panned(FRAME, 3, step=5)
 POOL = np.array([[x, y, x + 9 + x % 13, y + 5 + y % 17] for x in range(0, 130, 7) for y in range(0, 90, 8)], np.int32)
 CLIP = make_clips(POOL, (1,), frame_rate=8, detections=(1, 6))[0]
-OPTIONS = {"size": SIZE, "mean": MEAN, "std": STD}
 ON_CPU = [name for name in FRAME_METHODS if name != "octopus-graph"]
 
 
@@ -23,8 +21,8 @@ def video():
     return Video(RING, CLIP.boxes, SIZE, MEAN, STD, "cpu")
 
 
-def right(number, ring=3):
-    return crop_resize(RING[number % ring], CLIP.boxes[number], SIZE, mean=MEAN, std=STD, device="cpu")
+def right(number):
+    return crop_resize(RING[number % 3], CLIP.boxes[number], SIZE, mean=MEAN, std=STD, device="cpu")
 
 
 @pytest.mark.parametrize("name", ON_CPU)
@@ -39,32 +37,6 @@ def test_a_method_makes_the_crops_of_the_frame_that_the_video_was_turned_to(name
         assert np.abs(method.job.result() - right(number)).max() < tolerance
 
 
-def loops(device):
-    """Serial, overlapped, and without uploads."""
-    inputs = (RING, CLIP.boxes, OPTIONS, device)
-    return Streamed(*inputs, overlap=False), Streamed(*inputs, overlap=True), KernelsAlone(*inputs)
-
-
-def last_crops(loop):
-    """What a loop leaves on poisoned memory, and what it should leave: the crops of the last two frames."""
-    loop.poison()
-    loop.run()
-    return loop.result(), np.concatenate([right(number, BUFFERS) for number in (6, 7)])
-
-
-def test_streams_end_with_the_crops_of_the_last_two_frames():
-    for loop in loops("cpu"):
-        assert np.array_equal(*last_crops(loop))
-
-
-def test_uploads_alone_hand_over_every_frame_and_leave_the_crops():
-    streamed = Streamed(RING, CLIP.boxes, OPTIONS, "cpu", overlap=True)
-    streamed.run()
-    before = streamed.result().copy()
-    streamed.upload()
-    assert np.array_equal(streamed.result(), before)
-
-
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", FRAME_METHODS)
 def test_on_a_gpu_every_method_makes_every_frames_crops(name):
@@ -76,10 +48,3 @@ def test_on_a_gpu_every_method_makes_every_frames_crops(name):
             method.job.poison()
             method.run()
             assert np.abs(method.job.result() - right(number)).max() < 0.01
-
-
-@pytest.mark.gpu
-def test_on_a_gpu_streams_give_the_same_crops():
-    for loop in loops("cuda"):
-        found, expected = last_crops(loop)
-        assert np.abs(found - expected).max() < 1e-3

@@ -90,8 +90,6 @@ CASES = [
      {"workload": "flickr-500-light", "layer": "host", "quantity": "total"}),
     ("satellite", "cuda", ("read-bound", "padded", "n-launches", "octopus"),
      {"workload": "scale-rgb8", "layer": "device", "quantity": "keep_tiles"}),
-    ("drone", "cuda", ("stream-serial", "stream-overlapped"),
-     {"workload": "second", "layer": "pipelined", "quantity": "clip_time"}),
 ]  # fmt: skip
 
 

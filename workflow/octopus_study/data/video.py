@@ -36,10 +36,6 @@ class Clip:
         """Boxes of the frame that has most."""
         return max(map(len, self.boxes))
 
-    def head(self, name: str, frames: int) -> Clip:
-        """The first frames as a clip of its own."""
-        return Clip(name, self.boxes[:frames])
-
 
 def detection_counts(
     seconds: Sequence[int] = (1, 5, 10), frame_rate: int = 30, detections: tuple[int, int] = (5, 50), seed: int = 42

@@ -1,6 +1,6 @@
 """The studies, a folder each: they say what they compare, build inputs and methods, and hand them to `measure`.
 
-`run_study` is the only way in. A study is a folder with `settings`, and a module `study` whose function
+`run_study` is the only way in. A study is a package with its data set and settings, and a module `study` whose function
 ``plan(context)`` gives the parts of which `comparison` makes the rows.
 """
 

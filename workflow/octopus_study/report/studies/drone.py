@@ -1,5 +1,4 @@
-"""A drone's video: its frames against the time that a frame may take, and how much of the uploads hides behind the
-kernels."""
+"""A drone's video: its frames against the time that a frame may take."""
 
 from __future__ import annotations
 
@@ -10,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from octopus_study.measure.dependence import blocks_of, by_process
-from octopus_study.measure.statistics import Interval, median_interval, over_processes
+from octopus_study.measure.statistics import Interval, over_processes
 from octopus_study.names import FRAME_METHODS, SUBJECT
 from octopus_study.report.frame import Frame, Key, Number, make_number, published
 from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run
-from octopus_study.report.samples import ENOUGH_FOR_P99, RESAMPLES, by_block, groups, p99, pivot, resampled
+from octopus_study.report.samples import ENOUGH_FOR_P99, RESAMPLES, by_block, groups, p99, resampled
 from octopus_study.report.selector import either, where
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STUDY = "drone"
-STREAMS = ("stream-serial", "stream-overlapped", "upload-only", "kernels-only")
-FRAME_TIME, CLIP_TIME = "frame_time", "clip_time"
+FRAME_TIME = "frame_time"
 METHODS = (
     "octopus", "octopus-graph", "n-launches", "n-launches-published", "opencv", "opencv-table", "opencv-table-threads",
 )  # fmt: skip
@@ -145,23 +143,6 @@ def _ratio_of_means(long: pd.Series, short: pd.Series) -> Interval:
     return Interval(float(long.mean() / short.mean()), float(low), float(high), count, resampled=True)
 
 
-def second(run: Run) -> Iterator[Number]:
-    """Yield of a second of video which part of what could be hidden of the uploads was hidden, and how far the streamed
-    loop is from the longer of its parts."""
-    for group, rows in groups(run, quantity=CLIP_TIME):
-        table = pivot(rows)
-        whole = table[table.notna().all(axis=1)]
-        if group.layer == "pipelined" and set(STREAMS) <= set(table) and len(whole):
-            serial, overlapped, upload, kernels = (whole[name] for name in STREAMS)
-            shorter, longer = np.minimum(upload, kernels), np.maximum(upload, kernels)
-            for name, unit, values, note in (
-                ("fraction", "fraction", (serial - overlapped) / shorter, "(serial - overlapped) / shorter part"),
-                ("over_ideal", "ratio", overlapped / longer, "overlapped / longer part"),
-            ):
-                key, note = run.key("overlap", quantity=name), f"{note}, median over blocks"
-                yield make_number(key, group.rows_of(run), unit, *median_interval(values), note=note)
-
-
 def clips(view: View, layer: str = "host") -> list[str]:
     """Return the clips that a machine timed on a layer, the longest last."""
     timed = {number.workload for number in view.select(quantity=FRAME_TIME, layer=layer) if number.known}
@@ -227,7 +208,7 @@ FRAMES = Spec(
     widths=("2.3fr", *("1fr",) * 7),
 )
 REPORT = StudyReport(
-    numbers=(facts, frames, length, second),
+    numbers=(facts, frames, length),
     compares=lambda group, other: group.quantity == FRAME_TIME,
     tables={"drone": FRAMES},
 )

@@ -20,27 +20,21 @@ from octopus_study.status import SAME
 from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import check, reference_of
-from octopus_study.studies.drone import stream
 from octopus_study.studies.drone.video import FRAME_METHODS, Footage, FrameMethod, Video
 
 STUDY = "drone"
-QUANTITY, WHOLE = "frame_time", "clip_time"
-SECOND = "second"
+QUANTITY = "frame_time"
 RING, STEP = 4, 8  # frames that differ, and how far the camera moves from one to the next in pixels
 CHECKED_FRAMES = 3  # of a clip, with all their crops
 PACED = ("octopus", "octopus-graph", "n-launches", "n-launches-published", "opencv", "opencv-table-threads")
 
 
 def plan(context: Context) -> list[Part]:
-    """A part for each clip; and a second of frames as a stream."""
+    """A part for each clip."""
     settings = context.config.drone
     clips = make_clips(context.workload.pool, settings.seconds, settings.frame_rate, settings.detections, context.seed)
     footage = footage_of(context, RING, STEP)
-    parts = [_clip_part(context, clip, footage, paced=settings.paced and clip is clips[-1]) for clip in clips]
-    second = clips[0].head(SECOND, settings.frame_rate)
-    case = _case(context, second)
-    streams = Comparison(case, WHOLE, "pipelined", stream.NAMES)
-    return [*parts, Part(partial(stream.stream_rows, second, footage), (streams,))]
+    return [_clip_part(context, clip, footage, paced=settings.paced and clip is clips[-1]) for clip in clips]
 
 
 def footage_of(context: Context, count: int, step: int = STEP) -> Footage:
@@ -49,12 +43,8 @@ def footage_of(context: Context, count: int, step: int = STEP) -> Footage:
     return Footage(ring, [reference_of(context, frame) for frame in ring])
 
 
-def _case(context: Context, clip: Clip) -> Case:
-    return Case(STUDY, context.workload.dataset, clip.name, clip.detections)
-
-
 def _clip_part(context: Context, clip: Clip, footage: Footage, paced: bool) -> Part:
-    case, names = _case(context, clip), tuple(FRAME_METHODS)
+    case, names = Case(STUDY, context.workload.dataset, clip.name, clip.detections), tuple(FRAME_METHODS)
     layers = {"host": names} | ({"paced": PACED} if paced else {})
     comparisons = (Comparison(case, QUANTITY, layer, methods) for layer, methods in layers.items())
     return Part(partial(_clip, clip, footage), tuple(comparisons))
@@ -67,7 +57,7 @@ def _clip(clip: Clip, footage: Footage, context: Context, part: Part) -> Iterato
     yield part.case.row("clip", "deterministic", "frames", "count", len(clip.boxes))
     yield part.case.row("clip", "deterministic", "frame_budget", "ms", frame_budget)
     context.require_room(clip.most)
-    video = _video(context, clip, footage)
+    video = video_of(context, clip, footage)
     methods, missing = make_all({name: partial(kind, video) for name, kind in FRAME_METHODS.items()})
     answers = {name: answer(video, method, footage) for name, method in methods.items()}
     for comparison in part.comparisons:
@@ -76,7 +66,7 @@ def _clip(clip: Clip, footage: Footage, context: Context, part: Part) -> Iterato
         yield from comparison.missing(missing)
 
 
-def _video(context: Context, clip: Clip, footage: Footage) -> Video:
+def video_of(context: Context, clip: Clip, footage: Footage) -> Video:
     return Video(footage.ring, clip.boxes, **context.config.crop.model_dump(), device=context.device)
 
 

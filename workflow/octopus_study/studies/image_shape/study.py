@@ -23,9 +23,8 @@ from octopus_study.measure.rows import describe
 from octopus_study.names import AS_PUBLISHED, DRUNET_MULTIPLE
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context, empty_caches
-from octopus_study.studies.image_shape import denoisers, forwards, patches
+from octopus_study.studies.image_shape import ImageShape, denoisers, forwards, patches
 from octopus_study.studies.image_shape.forwards import QUANTITIES, SPLITS, TIME, Order
-from octopus_study.studies.image_shape.settings import ImageShape
 
 NO_GPU = "needs a GPU: the caching allocator of CUDA is what is measured"
 NO_GPU_TIME = "needs a GPU: a CPU takes minutes for one image"

@@ -1,3 +1,40 @@
 """Study `mapping`: how a thread finds the item of its element."""
 
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from octopus_study.sections import Count, Counts, Seconds, Section
+
 DATASET = "visdrone-val"
+Operation = Literal["multiply", "normalize", "threshold", "gamma", "blur3x3", "blur5x5_sobel"]
+
+
+class ItemMapping(Section):
+    """How a thread finds the item of its element: strategies, operations, items and sizes."""
+
+    distributions: list[Literal["tiny", "visdrone", "large"]] = Field(
+        ["tiny", "visdrone", "large"],
+        min_length=1,
+        description="spreads of image sizes: sides of 4 to 16, of the data set's boxes, of 100 to 512 pixels",
+    )
+    operations: list[Operation] = Field(
+        ["multiply", "normalize", "threshold", "gamma", "blur3x3", "blur5x5_sobel"],
+        min_length=1,
+        description="what is done to float32 elements",
+    )
+    items: Counts = Field([10_000, 50_000, 100_000, 500_000], min_length=1, description="items on a GPU")
+    items_cpu: Counts = Field([1_000, 5_000], min_length=1, description="items on a CPU")
+    uint8_operations: list[Operation] = Field(
+        ["multiply", "normalize", "blur3x3"], description="what is done to bytes, with the fewest items"
+    )
+    elements_cpu: Count = Field(30_000_000, description="elements of the largest batch on a CPU")
+    operations_large_cpu: list[Operation] = Field(
+        ["multiply", "blur3x3"], description="what is done to a CPU's largest batches"
+    )
+    elements_cpu_all: Count = Field(6_000_000, description="elements up to which a CPU does every operation")
+    max_seconds: Seconds = Field(
+        2.0, description="seconds after which a comparison with its least number of blocks ends"
+    )

@@ -1,3 +1,31 @@
 """Study `total_cost`: what a batch costs from setup to download."""
 
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from octopus_study.sections import Count, Seconds, Section
+
 DATASET = "visdrone-val"
+
+
+class TotalCost(Section):
+    """Setup, upload, kernel and download of one batch, and its reuse."""
+
+    mixes: list[Literal["flickr-500", "flickr-500-4k", "flickr-500-8k", "flickr-1000", "flickr-1000-8k"]] = Field(
+        ["flickr-500", "flickr-500-4k", "flickr-500-8k", "flickr-1000", "flickr-1000-8k"],
+        min_length=1,
+        description="published mixes of images",
+    )
+    mixes_cpu: list[Literal["flickr-500", "flickr-1000"]] = Field(["flickr-500"], description="those of a CPU")
+    kernels: list[Literal["light", "heavy"]] = Field(
+        ["light", "heavy"], min_length=1, description="3x3 mean, or 5x5 mean with Sobel's gradient"
+    )
+    kernels_cpu: list[Literal["light", "heavy"]] = Field(["light"], description="those of a CPU")
+    long_side: Count = Field(500, description="pixels of the usual images' longer side, as published 500")
+    ladder: bool = Field(True, description="whether the naive baselines are measured too")
+    max_seconds: Seconds = Field(
+        4.0, description="seconds after which a comparison with its least number of blocks ends"
+    )

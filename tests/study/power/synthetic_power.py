@@ -237,7 +237,7 @@ def _simulated(
         process=0,
         throttle=Untroubled(),
     )
-    fakes = {"make_methods": make_methods, "reference_of": lambda context: None, "shortage": lambda *_: ""}
+    fakes = {"make_methods": make_methods, "reference_of": lambda context: None}
     with mock.patch.multiple(study, **fakes):
         rows = measure_plan(context, study.plan(context, machine.open_session, machine))
     return pd.DataFrame(rows, columns=Row._fields), context.notes

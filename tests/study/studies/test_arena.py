@@ -23,7 +23,7 @@ from octopus_study.baselines.opencv import ONE_THREAD, OpenCvDirect, OpenCvThrea
 from octopus_study.baselines.registry import make
 from octopus_study.measure import Case, read_rows, unavailable
 from octopus_study.studies import run_study
-from octopus_study.studies.arena import byte_crops, ladder, memory, submit, versions
+from octopus_study.studies.arena import byte_crops, calls, ladder, memory
 from octopus_study.studies.arena import layers as arena_layers
 from octopus_study.studies.arena.layers import IN_SERIES, Batch, layers, too_slow
 from octopus_study.studies.arena.study import EDGES, Batches
@@ -295,7 +295,7 @@ def test_the_pipeline_layer_checks_what_comes_back(batch, whole):
 def test_who_has_no_room_says_so_and_the_rest_goes_on(batch, monkeypatch):
     batch.release()
     assert batch.methods == []
-    monkeypatch.setattr(arena_layers.cpu, "free_bytes", lambda: 10)
+    monkeypatch.setattr("octopus.backends.cpu.free_bytes", lambda: 10)
     batch.gather()
     assert set(batch.missing) == set(arena_layers.names())
     assert all("10 are free" in why for why in batch.missing.values())
@@ -377,9 +377,9 @@ def test_all_layers_of_a_gpu_are_there_and_octopus_is_right_in_each(manifest, tm
     config = quick_config({"device": "cuda", "arena.pipeline_max_count": 3})
     rows = read_rows(run_study("arena", config=config, manifest=manifest, out=tmp_path / "arena.csv"))
     batches = rows[(rows.unit == "ms") & rows.workload.isin(["uniform", "visdrone"])]
-    calls = batches.quantity.isin([submit.QUANTITY, submit.ALONE])  # nobody's answer is asked for again
-    assert set(batches[calls].status[batches[calls].method == "octopus"]) == {"n/a"}
-    timed = batches[~calls]
+    alone = batches.quantity.isin([calls.QUANTITY, calls.ALONE])  # no answer is asked for again
+    assert set(batches[alone].status[batches[alone].method == "octopus"]) == {"n/a"}
+    timed = batches[~alone]
     assert set(timed.layer) == {"device", "host", "pipelined", "pipeline"}
     for (_, n, layer), group in timed.groupby(["workload", "n", "layer"]):
         assert set(group.method) >= set(IN_SERIES if layer == "pipelined" else arena_layers.names())
@@ -408,7 +408,7 @@ def test_the_ladder_leaves_out_the_means_of_the_kernel_that_a_version_lacks():
     spec = make_spec(frame, CropOptions((224, 224), 1.0, 2.0))
     for means in filter(None, ladder.VERSIONS.values()):
         values, words, prefetch = means
-        launcher = versions._VersionLauncher(spec, 132, 50 << 20, *means)
+        launcher = ladder._VersionLauncher(spec, 132, 50 << 20, *means)
         variant = launcher._variant(frame, 0, "float32", "int32")
         assert (variant.values, variant.words, variant.fixed) == (values, words, False)
         assert bool(launcher._prefetch_limit) == prefetch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,10 +13,11 @@ from octopus.backends import cpu
 from octopus.backends.cuda import memory
 from octopus_study.baselines.job import CropJob, make_job
 from octopus_study.config import load_config
+from octopus_study.errors import Unavailable
 from octopus_study.studies.context import make_context
 from octopus_study.studies.crops import reference_of
 from octopus_study.studies.power import methods as power_methods
-from octopus_study.studies.power.methods import CHECKED, make_methods, shortage
+from octopus_study.studies.power.methods import CHECKED, make_methods
 
 GIB = 2**30
 CONFIG = Path(__file__).parents[3] / "config" / "config.yaml"
@@ -33,18 +35,20 @@ def with_memory(monkeypatch, context, device: str, host: int, on_device: int):
     return SimpleNamespace(config=context.config, workload=context.workload, device=device)
 
 
-def test_five_thousand_objects_fit_a_module_of_eight_gigabytes(monkeypatch, context) -> None:
-    values = 5000 * 3 * np.prod(context.config.crop.size)
-    small = with_memory(monkeypatch, context, "cuda", 2 * GIB, 5 * GIB)
-    assert 6 * values < 5 * GIB
-    assert shortage(small, 5000) == ""
-    assert shortage(with_memory(monkeypatch, context, "cuda", 2 * GIB, 4 * GIB), 5000).endswith("are free")
-    assert "on the host" in shortage(with_memory(monkeypatch, context, "cuda", GIB // 2, 8 * GIB), 5000)
-
-
-def test_on_a_cpu_the_batch_lies_on_the_host(monkeypatch, context) -> None:
-    assert "on the host" in shortage(with_memory(monkeypatch, context, "cpu", 4 * GIB, 0), 5000)
-    assert shortage(with_memory(monkeypatch, context, "cpu", 6 * GIB, 0), 5000) == ""
+@pytest.mark.parametrize(
+    ("device", "host", "on_device", "lacking"),
+    [
+        ("cuda", 2 * GIB, 5 * GIB, None),  # a module of eight gigabytes
+        ("cuda", 2 * GIB, 4 * GIB, "GPU"),
+        ("cuda", GIB // 2, 8 * GIB, "host"),
+        ("cpu", 4 * GIB, 0, "host"),  # where the batch lies on the host
+        ("cpu", 6 * GIB, 0, None),
+    ],
+)
+def test_five_thousand_objects_fit_or_are_refused(monkeypatch, context, device, host, on_device, lacking) -> None:
+    small = with_memory(monkeypatch, context, device, host, on_device)
+    with pytest.raises(Unavailable, match=f"on the {lacking}") if lacking else nullcontext():
+        power_methods.check_room(small, 5000)
 
 
 def job(count: int) -> CropJob:

@@ -7,7 +7,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
-from octopus.backends.cpu import get_num_threads
+from octopus.backends import cpu
+from octopus.backends.cuda import memory
 from octopus_study.errors import Unavailable
 from octopus_study.measure.at_work import at_work
 from octopus_study.measure.rows import describe
@@ -60,7 +61,7 @@ def need_torch(device: str, extra: str) -> Any:
     torch = need("torch", "PyTorch", f"pip install -e './workflow[{extra}]'")
     if device == "cuda" and not torch.cuda.is_available():
         raise Unavailable(f"PyTorch {torch.__version__} finds no GPU")
-    torch.set_num_threads(get_num_threads())
+    torch.set_num_threads(cpu.get_num_threads())
     return torch
 
 
@@ -71,8 +72,14 @@ def _installed(module: str) -> bool:
         return False
 
 
-def require_room(product: str, place: str, needed: int, free: int) -> None:
-    """Raise `Unavailable` if a batch needs more memory than is free; it says both."""
+def free_bytes(device: str) -> int:
+    """Free memory where "cpu" or "cuda" works."""
+    return memory.free_bytes() if device == "cuda" else cpu.free_bytes()
+
+
+def require_room(product: str, device: str, needed: int) -> None:
+    """Raise `Unavailable` if a batch needs more memory than is free where "cpu" or "cuda" works; it says both."""
+    free, place = free_bytes(device), "GPU" if device == "cuda" else "host"
     if needed > free:
         raise Unavailable(f"{product} needs {needed:,} bytes on the {place} for this batch, {free:,} are free")
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays.views import view
-from octopus.backends import cpu
 from octopus_study.baselines.availability import require_room
 from octopus_study.baselines.job import CropJob
 from octopus_study.baselines.method import CropMethod
@@ -97,12 +96,10 @@ class PaddedGraph(Graph):
         job = self.job
         width, height = (job.boxes[:, 2:] - job.boxes[:, :2]).max(axis=0, initial=1).tolist()
         shape = (job.count, height, width, job.frame.shape[2])
-        require_room("the padded batch", "host", prod(shape), cpu.free_bytes())
+        require_room("the padded batch", "cpu", prod(shape))
         if job.on_gpu:
-            from octopus.backends.cuda.memory import free_bytes
-
             # uint8, then float32 as converted, as planes, and as resized crops before the normalisation
-            require_room(self.name, "GPU", prod(shape) * (1 + 2 * 4) + job.out.nbytes, free_bytes())
+            require_room(self.name, "cuda", prod(shape) * (1 + 2 * 4) + job.out.nbytes)
         self.batch = Staged(shape, np.uint8, job.on_gpu)
         return [tensor(PADDED, self.batch.device)]
 

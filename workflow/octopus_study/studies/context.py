@@ -19,7 +19,7 @@ from octopus.backends.cuda import memory as cuda_memory
 from octopus.backends.cuda.device import current, driver
 from octopus_study import names
 from octopus_study.baselines import native_build, onnx_runtime
-from octopus_study.baselines.availability import Unavailable
+from octopus_study.baselines.availability import require_room
 from octopus_study.data.manifest import Manifest, read_manifest
 from octopus_study.data.scene import Scene, load_scene
 from octopus_study.data.workload import Workload, load_workload
@@ -139,12 +139,9 @@ class Context:
         values, different = count * crop, min(count, len(self.workload.pool)) * crop
         # float32: the expected result, each different crop of it, and the result or its copy; uint8: the intermediate
         host = 4 * (2 * values + different) + (0 if self.device == "cuda" else values)
-        free = cpu.free_bytes()
-        if host > free:
-            raise Unavailable(f"checking {count} objects needs {host:,} bytes on the host, {free:,} are free")
-        if self.device == "cuda" and values * 5 > cuda_memory.free_bytes():
-            free = cuda_memory.free_bytes()
-            raise Unavailable(f"{count} objects need {values * 5:,} bytes on the GPU, {free:,} are free")
+        require_room(f"a check of {count} objects", "cpu", host)
+        if self.device == "cuda":
+            require_room(f"a result of {count} objects", "cuda", 5 * values)
 
     def host_clock(self) -> HostClock:
         """Wall time to the synchronised result; beside a GPU each run follows an untimed one of the same method."""

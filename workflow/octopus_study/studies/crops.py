@@ -93,9 +93,9 @@ def _thinned(method: Method, every: int) -> Method:
     return method if result is None else replace(method, result=lambda: result()[::every])
 
 
-def every_checked(count: int) -> int:
-    """Of so many crops each so-many-th is compared with the reference."""
-    return -(-count // CHECKED)
+def every_checked(count: int, most: int = CHECKED) -> int:
+    """Of so many crops each so-many-th is compared with the reference, `most` of them at most."""
+    return max(-(-count // most), 1)
 
 
 def padding_rows(case: Case, boxes: NDArray[np.int32]) -> list[Row]:

@@ -10,23 +10,20 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.arrays.views import view
-from octopus.backends import cpu
+from octopus.arrays.views import ArrayView, view
 from octopus.backends.cuda import memory as cuda_memory
-from octopus_study.baselines.availability import Unavailable
+from octopus.errors import InputError
+from octopus_study.baselines.availability import make_all, require_room
 from octopus_study.baselines.fused import ImageEdge
 from octopus_study.baselines.job import CropJob
 from octopus_study.baselines.method import ON_THE_HOST, CropMethod
 from octopus_study.baselines.opencv import OpenCv
 from octopus_study.baselines.registry import make
 from octopus_study.measure import Case, Clock, HostClock, Method, Row, check_answers
-from octopus_study.measure.at_work import at_work
 from octopus_study.measure.bandwidth import fill
 from octopus_study.measure.blocks import WARM_UP_RUNS
-from octopus_study.measure.rows import describe
 from octopus_study.names import arena_methods
 from octopus_study.status import different
-from octopus_study.studies.arena.pipeline import PageLocked
 from octopus_study.studies.arena.workloads import arena_budget
 from octopus_study.studies.comparison import BASE, Comparison, compare
 from octopus_study.studies.context import Context, empty_caches
@@ -56,16 +53,11 @@ class Batch:
     methods: list[CropMethod] = field(default_factory=list)  # those that could be made
     missing: dict[str, str] = field(default_factory=dict)  # why the others could not
 
-    def gather(self, chosen: Sequence[str] | None = None) -> None:
-        """Make every method, or each of `chosen`, that can be made here, while there is memory."""
+    def gather(self, chosen: Sequence[str] = ()) -> None:
+        """Make every method, or each of those that are named, that can be made here, while there is memory."""
         self.job.mend()
-        for name in names() if chosen is None else chosen:
-            try:
-                _require_room(self.job)
-                with at_work(name):
-                    self.methods.append(make(name, self.job))
-            except Exception as error:  # any failure of a method is a row, never the end of the study
-                self.missing[name] = describe(error)
+        made, self.missing = make_all({name: partial(_made, name, self.job) for name in chosen or names()})
+        self.methods = list(made.values())
 
     def release(self) -> None:
         """Give back what the methods held."""
@@ -227,17 +219,57 @@ def poison(output: object) -> None:
 
 def _prepared(method: CropMethod) -> str:
     """Prepare a method; why it failed, or an empty text."""
-    try:
-        with at_work(method.name):
-            method.prepare()
-    except Exception as error:  # any failure of a method is a row, never the end of the study
-        return describe(error)
-    return ""
+    return make_all({method.name: method.prepare})[1].get(method.name, "")
 
 
-def _require_room(job: CropJob) -> None:
-    """Raise `Unavailable` if there is no memory for one more method."""
-    needed = RESULTS_PER_METHOD * job.out.nbytes
-    free = cuda_memory.free_bytes() if job.on_gpu else cpu.free_bytes()
-    if needed > free:
-        raise Unavailable(f"beside the other methods {needed:,} bytes are needed, {free:,} are free")
+def _made(name: str, job: CropJob) -> CropMethod:
+    require_room(name, job.device, RESULTS_PER_METHOD * job.out.nbytes)
+    return make(name, job)
+
+
+class PageLocked:
+    """Page-locked memory for one frame and one result of a job on the GPU."""
+
+    def __init__(self, job: CropJob) -> None:
+        from octopus.backends.cuda.memory import pinned
+
+        self.job = job
+        self.frame = pinned(job.frame.shape, np.uint8)
+        self.frame[...] = job.frame
+        self.result = pinned(job.out.shape, np.float32)
+
+    def through(self, method: CropMethod) -> Callable[[], None]:
+        """The method's way with the frame's upload before it and the result's download behind it."""
+        from octopus.backends.cuda.memory import copy
+
+        frame, target = self.job.device_frame, self.result.ctypes.data
+
+        def run() -> None:
+            copy(frame.pointer, self.frame.ctypes.data, self.frame.nbytes)
+            method.run()
+            result = self._described(method)
+            copy(target, result.pointer, result.nbytes)
+
+        return run
+
+    def downloaded(self, method: CropMethod, every: int = 1) -> NDArray[np.float32]:
+        """Each `every`-th crop that the last run left in the page-locked memory, as float32."""
+        from octopus_study.measure.cuda import synchronize
+
+        synchronize()
+        result = self._described(method)
+        values = self.result.reshape(-1).view(np.uint8)[: result.nbytes].view(result.dtype)
+        return values.reshape(result.shape)[::every].astype(np.float32, copy=False)
+
+    def poison(self) -> None:
+        """Fill the host's side with NaN."""
+        self.result.fill(np.nan)
+
+    def _described(self, method: CropMethod) -> ArrayView:
+        array = view(method.output(), "output")
+        if not array.contiguous or array.nbytes > self.result.nbytes:
+            raise InputError(
+                f"the result of {method.name} can't be copied in one piece: shape {array.shape}, "
+                f"strides {array.strides}, {array.nbytes} bytes"
+            )
+        return array

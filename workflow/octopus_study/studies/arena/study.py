@@ -8,7 +8,7 @@ included. `pipelined`: the same for batches in a row, per batch, where the next 
 layer `host` alone.
 
 The kernel itself is measured beside them: its steps (`ladder`), its variants beside their bounds (`variants`), frames
-of video (`video`), counts on the GPU (`counts`), and what a call costs (`submit`).
+of video (`video`), and what a call costs (`calls`).
 
 Whoever gives another answer (a resized padded image is not a resized crop) may take part, and its rows say so. What
 reads across the edge of a box is compared with Octopus that does so too, `octopus-image`.
@@ -21,9 +21,8 @@ from dataclasses import dataclass, field, replace
 
 from octopus_study.measure import Row
 from octopus_study.studies import one_thread
-from octopus_study.studies.arena import byte_crops, counts, ladder, memory, submit, variants, video
-from octopus_study.studies.arena.layers import Batch, layers, names
-from octopus_study.studies.arena.pipeline import PageLocked
+from octopus_study.studies.arena import byte_crops, calls, ladder, memory, variants, video
+from octopus_study.studies.arena.layers import Batch, PageLocked, layers, names
 from octopus_study.studies.arena.workloads import LARGE, VISDRONE, boxes_of, case_of, shared_count
 from octopus_study.studies.comparison import Part
 from octopus_study.studies.context import Context
@@ -35,8 +34,8 @@ SWITCHED_OFF = "not measured in this run (arena.memory is false)"
 
 
 def plan(context: Context) -> Iterator[Part]:
-    """Every batch in all layers; one thread each and bytes, or the kernel's steps and variants and what a call costs;
-    frames of video, and the memory."""
+    """Every batch in all layers; one thread each and bytes, or the kernel's steps and variants, what a call costs and
+    frames of video; and the memory."""
     settings, shared = context.config.arena, shared_count(context)
     crops = reference_of(context)
     batches = Batches(crops, min(settings.counts))
@@ -52,9 +51,8 @@ def plan(context: Context) -> Iterator[Part]:
     else:
         yield from ladder.parts(context, crops)
         yield from variants.parts(context)
-        yield from submit.parts(context)
-        yield from counts.parts(context, crops)
-    yield from video.parts(context)
+        yield from calls.parts(context, crops)
+        yield from video.parts(context)
     yield Part(batches.memory, memory.comparisons(case_of(context, VISDRONE, shared), names()))
 
 

@@ -21,14 +21,21 @@ from octopus_study.baselines.job import TOLERANCE_LEVELS, CropJob
 from octopus_study.measure import Method, Row
 from octopus_study.measure.bandwidth import fill
 from octopus_study.reference import crops as reference
-from octopus_study.studies.arena.workloads import VISDRONE, arena_budget, boxes_of, case_of, shared_count, uniform_boxes
+from octopus_study.studies.arena.workloads import (
+    CHECKED,
+    VISDRONE,
+    arena_budget,
+    boxes_of,
+    case_of,
+    shared_count,
+    uniform_boxes,
+)
 from octopus_study.studies.comparison import BASE, Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.crops import check
+from octopus_study.studies.crops import check, every_checked
 
 QUANTITY, PREFIX = "kernel", "road"
 FRAMES, FRAME_COUNTS = "frames", (1, 16)
-CHECKED = 50  # items that are compared with the reference
 BOUND = "write-bound"
 # By dtype: as which the result's memory is allocated, and by how much of a value, and of a level, rounding moves it.
 MEMORY = {"float32": (np.float32, 0.0, 0.0), "float16": (np.float16, HALF_ULP, 0.0), "uint8": (np.uint8, 0.0, 0.5)}
@@ -79,7 +86,7 @@ def parts(context: Context) -> Iterator[Part]:
 def _measure(context: Context, part: Part, variant: Variant) -> list[Row]:
     crop, count = math.prod(context.config.crop.size), part.case.n
     context.require_room(-(-count * (variant.size**2 if variant.size else crop) // crop))
-    own, every = OfVariant(_job(context, variant, count), variant), -(-count // CHECKED)
+    own, every = OfVariant(_job(context, variant, count), variant), every_checked(count, CHECKED)
     own.prepare()
     job = own.job
     methods = [

@@ -13,6 +13,7 @@ from octopus_study.studies.context import Context
 VISDRONE, LARGE = "visdrone", "large"
 LARGE_SIDES = (400, 900)  # least and most pixels of both sides: such boxes shrink to a usual result
 MOST_SHARED = 1000  # boxes of the comparisons that are made at one size only: threads and memory
+CHECKED = 50  # crops of the kernel's own comparisons that are compared with the reference
 
 
 def uniform_boxes(count: int, width: int, height: int, side: int, seed: int) -> NDArray[np.int32]:

@@ -15,11 +15,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.backends import cpu
-from octopus.backends.cuda import memory
 from octopus.kernels.operations import result_dtype
 from octopus.ragged import blockmap
-from octopus_study.baselines.availability import make_all
+from octopus_study.baselines.availability import free_bytes, make_all
 from octopus_study.baselines.ragged_job import RaggedJob, is_copy_like
 from octopus_study.data.ragged import mapping_shapes
 from octopus_study.measure import Case, Method, Row
@@ -120,7 +118,7 @@ def _shortage(context: Context, operation: str, shapes: NDArray[np.int64], dtype
     # Values, result and a copy of it for the comparison, the lookup table.
     needed = total * (size + 2 * np.dtype(result_dtype(operation, dtype)).itemsize + 4)
     on_gpu = context.device == "cuda"
-    allowed = SHARE_OF_FREE * (memory.free_bytes() if on_gpu else cpu.free_bytes())
+    allowed = SHARE_OF_FREE * free_bytes(context.device)
     if needed > allowed:
         return f"{total:,} elements need {needed:,} bytes, {int(allowed):,} of the free memory may be taken"
     limits = context.config.mapping

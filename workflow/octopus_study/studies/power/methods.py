@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from octopus.backends import cpu
-from octopus.backends.cuda import memory
+from octopus_study.baselines.availability import require_room
 from octopus_study.baselines.fused import Octopus
 from octopus_study.baselines.published import NLaunches, Published
 from octopus_study.data.workload import sample_boxes
 from octopus_study.measure import Method, again
 from octopus_study.studies.comparison import BASE
 from octopus_study.studies.context import Context
-from octopus_study.studies.crops import ReferenceCrops, check, crop_job
+from octopus_study.studies.crops import ReferenceCrops, check, crop_job, every_checked
 
 NAMES = (BASE, "published", "n-launches")
 AGAIN = f"{BASE}-again"
@@ -31,9 +30,15 @@ def make_methods(context: Context, count: int, reference: ReferenceCrops) -> tup
         A run goes from boxes on the host to the synchronised result.
     dict
         The answers, by name.
+
+    Raises
+    ------
+    Unavailable
+        There is too little memory.
     """
+    check_room(context, count)
     boxes = sample_boxes(context.workload.pool, count, context.seed)
-    job, every = crop_job(context, boxes), _every(count)
+    job, every = crop_job(context, boxes), every_checked(count, CHECKED)
     kinds = [kind(job) for kind in (Octopus, Published, NLaunches)]
     answers = check(job, [made.timed(every=every) for made in kinds], reference.of(boxes[::every]))
     synchronize = context.host_clock().synchronize
@@ -49,24 +54,15 @@ def _frame(run: Callable[[], object], synchronize: Callable[[], object]) -> None
     synchronize()
 
 
-def _every(count: int) -> int:
-    return -(-count // CHECKED)
-
-
-def shortage(context: Context, count: int) -> str:
-    """Return why a batch of `count` objects does not fit, or an empty text.
+def check_room(context: Context, count: int) -> None:
+    """Raise `Unavailable` if a batch of `count` objects does not fit.
 
     The device holds the result and what the two-pass methods put between their passes. The host holds, of the crops
     that are compared, the reference with its store, which grows from count to count, and their copy.
     """
     height, width = context.config.crop.size
     crop = height * width * context.workload.frame.shape[2]
-    work = BYTES_PER_VALUE * count * crop
-    compared = len(range(0, count, _every(count)))
+    compared, work = -(-count // every_checked(count, CHECKED)), BYTES_PER_VALUE * count * crop
     checking = 4 * crop * (2 * compared + min(compared, len(context.workload.pool)))
-    host = checking if context.device == "cuda" else checking + work
-    if host > cpu.free_bytes():
-        return f"{count} objects need {host:,} bytes on the host, {cpu.free_bytes():,} are free"
-    if context.device == "cuda" and work > memory.free_bytes():
-        return f"{count} objects need {work:,} bytes on the GPU, {memory.free_bytes():,} are free"
-    return ""
+    require_room(f"a check of {count} objects", "cpu", checking + (0 if context.device == "cuda" else work))
+    require_room(f"a result of {count} objects", context.device, work)

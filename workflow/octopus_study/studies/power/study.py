@@ -29,7 +29,7 @@ from octopus_study.status import NO_ANSWER
 from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import ReferenceCrops, reference_of
-from octopus_study.studies.power.methods import AGAIN, NAMES, make_methods, shortage
+from octopus_study.studies.power.methods import AGAIN, NAMES, make_methods
 from octopus_study.studies.power.rounds import Rounds
 from octopus_study.studies.power.rows import (
     BACK_TO_BACK,
@@ -133,8 +133,8 @@ class _Sweep:
 
     def _count_rows(self, layers: Sequence[Comparison], reference: ReferenceCrops) -> list[Row]:
         case = layers[0].case
-        if missing := self.lost or shortage(self.context, case.n):
-            return _gaps(layers, missing)
+        if self.lost:
+            return _gaps(layers, self.lost)
         methods, answers = make_methods(self.context, case.n, reference)
         around, measured = [self._idle(case.n)], {}
         for comparison in layers:

@@ -183,10 +183,10 @@ class Padded:
 def _memory(shape: tuple[int, ...], job: TileJob) -> NDArray[Any]:
     """On the host, of the scene's dtype; page-locked where a GPU reads it."""
     nbytes = int(np.prod(shape, dtype=np.int64)) * job.image.itemsize
-    require_room("the padded batch", "host", nbytes, cpu.free_bytes())
+    require_room("the padded batch", "cpu", nbytes)
     if not job.on_gpu:
         return np.empty(shape, job.image.dtype)
-    require_room("the padded batch", "GPU", nbytes, memory.free_bytes())
+    require_room("the padded batch", "cuda", nbytes)
     return memory.pinned(shape, job.image.dtype)
 
 
@@ -234,7 +234,7 @@ def _integral(job: TileJob) -> Means:
     hold."""
     height, width = job.image.shape[:2]
     shape = (height + 1, width + 1, *job.image.shape[2:])
-    require_room("the integral image", "host", 8 * int(np.prod(shape, dtype=np.int64)), cpu.free_bytes())
+    require_room("the integral image", "cpu", 8 * int(np.prod(shape, dtype=np.int64)))
     room = np.empty(shape)
     room.fill(0)  # written once, so that its pages are not mapped anew each time
 

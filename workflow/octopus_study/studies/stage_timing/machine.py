@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from octopus.backends import cpu
 from octopus.backends.cuda import memory as cuda_memory
+from octopus_study.baselines.availability import free_bytes
 from octopus_study.measure import Case, Method, Row
 from octopus_study.measure.bandwidth import MIB, bandwidth_rows
 from octopus_study.studies.comparison import Comparison, Part, compare
@@ -74,8 +74,7 @@ def _cpu_launchers(context: Context) -> dict[str, Callable[[], object]]:
 def bandwidth(context: Context) -> list[Row]:
     """Write, read and copy bandwidth with buffers of many times the cache, within a quarter of the free memory."""
     on_gpu = context.device == "cuda"
-    free = cuda_memory.free_bytes() if on_gpu else cpu.free_bytes()
-    nbytes = min(1024 * MIB if on_gpu else 256 * MIB, free // 4 // MIB * MIB)
+    nbytes = min(1024 * MIB if on_gpu else 256 * MIB, free_bytes(context.device) // 4 // MIB * MIB)
     return bandwidth_rows(
         context.study, context.workload.dataset, nbytes, context.device, context.clock(context.kernel_layer),
         context.budget, context.seed,

@@ -60,7 +60,6 @@ def mapping(kind: str, dataset: str) -> Iterator[Row]:
                     bound = {"copy-bound": 8.0 * elements / machine.gigabytes / 1e6 + machine.launch_ms}
                     rows = timed(rng, case, machine.layer, "kernel", bound)
                     yield from (row.answered(NO_ANSWER) for row in rows)
-                yield case.row("tuner", "deterministic", "tuner_regret", "fraction", 0.012)
     for block in range(20):
         probe = Case("mapping", "synthetic", "multiply", ITEMS[0])
         yield probe.row("tuner", "host", "tuner_probe", "ms", 21.0 + block / 10, block=block)

@@ -117,7 +117,6 @@ def packages() -> Iterator[tuple[Any, Any]]:
         manual_seed=lambda seed: None,
         no_grad=nullcontext,
         from_numpy=tensor,
-        empty=lambda shape, device: tensor(np.zeros(shape)),
         full_like=lambda like, value: tensor(np.full_like(like, value)),
         cat=lambda parts, axis=0: tensor(np.concatenate(parts, axis)),
         nn=SimpleNamespace(functional=SimpleNamespace(pad=pad)),

@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octopus.ragged import blockmap, tuner
+from octopus.ragged import blockmap
 from octopus.ragged.blockmap import STRATEGIES
-from octopus.ragged.tuner import Evidence, Tuning
 from octopus_study.baselines import ragged_methods
 from octopus_study.baselines.ragged_job import SCALAR, RaggedJob
 from octopus_study.data.ragged import sequence_lengths
-from octopus_study.measure import Case, read_rows
-from octopus_study.studies.mapping import tuner as mapping_tuner
+from octopus_study.measure import read_rows
 from octopus_study.studies.mapping.study import METHODS
 from octopus_study.studies.sequences.methods import PUBLISHED_THRESHOLD
 
@@ -81,14 +79,3 @@ def test_an_image_of_33_million_pixels(strategy):
     for row in (0, 1, 2159, 4318, 4319):
         sums = sum(padded[row + y, x : x + 7680] for y in range(3) for x in range(3))
         assert np.array_equal(out[row], np.rint(sums / 9))
-
-
-def test_regret_counts_what_a_fresh_batch_needs():
-    evidence = tuple(Evidence("multiply", name, 0, 0.0, 1.0) for name in STRATEGIES)
-    tuning = Tuning("cpu", {"pointwise": "lookup", "stencil": "block_search"}, 4096, 1, evidence, 1.0)
-    case, rows = Case("mapping", "synthetic", "tiny-multiply", 10), []
-    for method, kernel, setup in (("octopus", 2.0, 0.0), ("lookup", 1.0, 3.0)):
-        rows.append(case.row(method, "host", "kernel", "ms", kernel))
-        rows.append(case._replace(workload="tiny").row(method, "host", "setup", "ms", setup))
-    assert [row.value for row in mapping_tuner._regrets(tuning, rows)] == [1.0]
-    assert tuner.PROBES.keys() == tuning.choice.keys()

@@ -137,19 +137,12 @@ def table_size(run: Run) -> Iterator[Number]:
 
 
 def tuner_numbers(run: Run) -> Iterator[Number]:
-    """Yield the longest probe and the largest regret of the tuner."""
-    for quantity, name in (("tuner_probe", "probe"), ("tuner_regret", "regret")):
-        rows = run.rows[(run.rows["quantity"] == quantity) & run.rows["value"].notna()]
-        if len(rows):
-            values = [by_block(case) for _, case in rows.groupby(["workload", "n", "method"])]
-            layer = rows["layer"].iloc[0]
-            source = run.from_rows("n/a", f"quantity={quantity}, layer={layer}")
-            slowest = max(values, key=lambda case: float(case.median()))
-            note = f"greatest of {len(values)} medians"
-            greatest = median_interval(slowest)
-            greatest = greatest._replace(count=greatest.count if greatest.count > 1 else None)
-            key = run.key(method="tuner", quantity=name)
-            yield make_number(key, source, str(rows["unit"].iloc[0]), *greatest, note=note)
+    """Yield what a probe of the tuner takes."""
+    rows = run.rows[(run.rows["quantity"] == "tuner_probe") & run.rows["value"].notna()]
+    if len(rows):
+        source = run.from_rows("n/a", "quantity=tuner_probe, layer=host")
+        interval = median_interval(by_block(rows))
+        yield make_number(run.key(method="tuner", quantity="probe"), source, "ms", *interval)
 
 
 def kernels(view: View) -> list[Key]:
@@ -206,23 +199,17 @@ KERNELS = Spec(
 
 
 def tuner(frame: Frame) -> Table:
-    """What the tuner takes and what its choice costs, beside the published tuner."""
-
-    def fact(name: str):
-        return lambda view: view.text(view.key(method="tuner", quantity=name), MISSING)
-
+    """What the tuner takes, and the comparisons that it decides, beside the published ones."""
     probe = frame.text(published("auto_tuner", "all", "tuner", "probe_time"))
-    lines = [(["Longest probe", probe], fact("probe")), (["Choice against the best, worst", MISSING], fact("regret"))]
+    lines = [(["Probe", probe], lambda view: view.text(view.key(method="tuner", quantity="probe"), MISSING))]
     for name, operation in (("multiply", "multiply"), ("blur", "blur3x3")):
         gain = frame.text(published("auto_tuner", name, "block-metadata", "speedup_over_thread_search"))
         for width, each, printed in (("scalar", "one element", gain), ("vector", "several elements", MISSING)):
             label = f"C over B, {each}, {name}, VisDrone, most items"
             lines.append(([label, printed], _most_items(operation, width)))
     caption = (
-        "The tuner: its longest probe, and time of its choice / least time - 1 over all comparisons of the same run, "
-        "for a batch that is used once (kernel, and setup and upload of the map). "
-        "C over B: block metadata over a search by every thread, both with one element per thread, as published, or "
-        "both with several."
+        "What the tuner's probe takes. C over B: block metadata over a search by every thread, both with one element "
+        "per thread, as published, or both with several."
     )
     return beside(views(frame, STUDY), ["", "Jetson Orin Nano, published"], lines, caption, no_run(STUDY))
 

@@ -66,10 +66,7 @@ def changed(target: Any, **values: Any) -> Iterator[None]:
 
 
 class Denoiser:
-    """One of `MODELS` in eval mode, without gradients, with weights drawn from a seed.
-
-    On the device ``meta`` shapes are followed through the model and nothing is computed. It raises what `load` does.
-    """
+    """One of `MODELS` in eval mode, without gradients, with weights drawn from a seed. It raises what `load` does."""
 
     def __init__(self, name: str, device: str, seed: int = 42) -> None:
         self.name, self.device = name, device
@@ -83,10 +80,6 @@ class Denoiser:
         """The tensor (1, 3, H, W) float32 in 0-1 of an image (H, W, 3)."""
         planes = np.ascontiguousarray(image.transpose(2, 0, 1), np.float32)[None] / 255
         return self.torch.from_numpy(planes).to(self.device)
-
-    def empty(self, height: int, width: int) -> Any:
-        """An uninitialised tensor (1, 3, height, width); enough where only shapes matter."""
-        return self.torch.empty((1, 3, height, width), device=self.device)
 
     def by(self, method: str) -> Callable[[Any], Any]:
         """What takes a tensor (B, 3, H, W) to one of the same shape, by one of `METHODS`."""

@@ -3,7 +3,7 @@
 The published explanation of DRUNet's jumps in memory is cuDNN's choice of algorithm. The other one is that deepinv runs
 an image in four quadrants where a side is no multiple of 8. Beside each width's memory stands how often the image was
 split, and at one width of each kind the methods of `denoisers` change one thing at a time. Memory is measured in a
-fresh process per model and step, or per method. Without a GPU the splits are counted, by following shapes alone.
+fresh process per model and step, or per method.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +25,9 @@ from octopus_study.names import AS_PUBLISHED, DRUNET_MULTIPLE
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context, empty_caches
 from octopus_study.studies.image_shape import ImageShape, denoisers, forwards, patches
-from octopus_study.studies.image_shape.forwards import QUANTITIES, SPLITS, TIME, Order
+from octopus_study.studies.image_shape.forwards import QUANTITIES, Order
 
 NO_GPU = "needs a GPU: the caching allocator of CUDA is what is measured"
-NO_GPU_TIME = "needs a GPU: a CPU takes minutes for one image"
 PUBLISHED_JUMP = 1228, 1296  # from a width that is split to one that runs whole
 # Forwards of tens of ms that nothing else disturbs; they give a curve, and no verdict hangs on them.
 FORWARD_BLOCKS, FORWARD_SECONDS, GIVE_UP_SECONDS = 5, 0.6, 5.0
@@ -49,24 +49,23 @@ def plan(context: Context) -> list[Part]:
 
 
 def _shapes(context: Context, part: Part, orders: Sequence[Order]) -> Iterator[Row]:
-    """Every order in its process; without a GPU the splits, and why there is nothing else."""
-    torch, _ = denoisers.load(context.device)
+    """Every order in its process."""
+    torch = _torch(context)
     context.notes["cudnn"] = torch.backends.cudnn.version()
-    if context.device == "cpu":
-        yield from _counted(orders, context.config.image_shape.height)
-        for comparison in part.of(TIME[1]):
-            yield from comparison.gaps(NO_GPU_TIME)
-        raise Unavailable(NO_GPU)
     with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder) / "image.npy", _image(context))
         yield from forwards.in_forks(orders, Path(folder), context.throttle.rates)
 
 
-def _patches(context: Context, part: Part, model: str) -> list[Row]:
-    denoisers.load(context.device)
+def _torch(context: Context) -> Any:
+    """PyTorch; `Unavailable` without a GPU, or where a package is missing."""
     if context.device == "cpu":
-        times, memory = part.comparisons
-        return [*times.gaps(NO_GPU_TIME), *memory.gaps(NO_GPU)]
+        raise Unavailable(NO_GPU)
+    return denoisers.load(context.device)[0]
+
+
+def _patches(context: Context, part: Part, model: str) -> list[Row]:
+    _torch(context)
     empty_caches(context.device)  # the model before left patches
     try:
         return patches.rows(context, part.comparisons, model, _image(context, square=True))
@@ -113,15 +112,3 @@ def _image(context: Context, square: bool = False) -> NDArray[np.uint8]:
     frame = context.workload.frame[:height, :width]
     margins = ((0, height - frame.shape[0]), (0, width - frame.shape[1]), (0, 0))
     return np.pad(frame, margins, mode="symmetric")
-
-
-def _counted(orders: Sequence[Order], height: int) -> Iterator[Row]:
-    """How often images are split, by shapes alone."""
-    names = {order.model for order in orders}
-    models = {name: denoisers.Denoiser(name, "meta", orders[0].seed) for name in names}
-    for order in orders:
-        denoiser, run = models[order.model], models[order.model].by(order.method)
-        for width in order.widths:
-            with denoiser.counted_splits() as splits:
-                run(denoiser.empty(height, width))
-            yield order.case(width).row(order.method, *SPLITS, splits["splits"])

@@ -1,30 +1,30 @@
 """Study `mapping`: how does a thread find the item of its element, and what does each strategy cost?
 
 Strategies against each other on images of three spreads of size, for operations that wait for memory and operations
-that compute, with the kernels alone (cold L2 on a GPU), what must be built and uploaded for them, and their memory. All
-elements of all strategies' results are compared bit for bit, a sample of items with the float64 reference.
+that compute, with the kernels alone (cold L2 on a GPU), and the memory of what they need; what it takes to build and
+upload that is in the study `total_cost`. All elements of all strategies' results are compared bit for bit, a sample of
+items with the float64 reference.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from octopus.kernels.operations import result_dtype
-from octopus.ragged import blockmap
+from octopus.ragged import blockmap, tuner
 from octopus_study.baselines.availability import free_bytes, make_all
 from octopus_study.baselines.ragged_job import RaggedJob, is_copy_like
+from octopus_study.baselines.ragged_methods import build_of
 from octopus_study.data.ragged import mapping_shapes
 from octopus_study.measure import Case, Method, Row
+from octopus_study.measure.statistics import MIN_BLOCKS
 from octopus_study.studies.comparison import BASE, Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.mapping.maps import comparisons, map_rows
-from octopus_study.studies.mapping.tuner import tuner_rows
 
 log = logging.getLogger(__name__)
 
@@ -43,26 +43,24 @@ METHODS: dict[str, tuple[str, int | None, bool]] = {
 }
 # On a CPU a search alone differs by how many elements it is for; owners are read one by one.
 GPU_ONLY = ("lookup-scalar", "block-metadata-scalar")
+MAPS = ("octopus", "thread-search", "block-metadata", "block-metadata-tuned", "lookup")
 COPY = "copy-bound"
 SHARE_OF_FREE = 0.6  # of the free memory that one case may take
 
 
 def plan(context: Context) -> Iterator[Part]:
-    """Per batch its maps and its operations; behind them the tuner, which needs all."""
-    measured: list[Row] = []
+    """Per batch its maps and its operations; behind them what the tuner's probes take."""
     for distribution in context.config.mapping.distributions:
         for count in _counts(context):
-            for part in _batch(context, distribution, count):
-                yield replace(part, measure=partial(_recorded, part.measure, measured), recall=measured.extend)
-    yield Part(lambda context, _: tuner_rows(context, measured))
+            yield from _batch(context, distribution, count)
+    yield Part(_probes)
 
 
-def _recorded(
-    measure: Callable[[Context, Part], Iterable[Row]], rows: list[Row], context: Context, part: Part
-) -> Iterator[Row]:
-    for row in measure(context, part):
-        rows.append(row)
-        yield row
+def _probes(context: Context, part: Part) -> Iterator[Row]:
+    case = Case(STUDY, "synthetic", "tuner", tuner.ELEMENTS[context.device])
+    for block in range(MIN_BLOCKS):
+        probe = tuner.tune(context.device, keep=False).probe_ms
+        yield case.row("tuner", "host", "tuner_probe", "ms", probe, block=block)
 
 
 def _counts(context: Context) -> list[int]:
@@ -76,7 +74,7 @@ def _batch(context: Context, distribution: str, count: int) -> Iterator[Part]:
     offsets = blockmap.offsets_of(shapes)
     case = Case(STUDY, dataset, distribution, count)
     log.info("%s: %d items, %.1f million elements", distribution, count, offsets[-1] / 1e6)
-    yield Part(partial(_maps, offsets), tuple(comparisons(context, case, int(offsets[-1]))))
+    yield Part(partial(_maps, case, offsets))
     settings = context.config.mapping
     operations = [(operation, "float32") for operation in settings.operations]
     if count == _counts(context)[0]:
@@ -90,9 +88,14 @@ def _batch(context: Context, distribution: str, count: int) -> Iterator[Part]:
         yield Part(partial(_operation, operation, shapes, dtype), (comparison,))
 
 
-def _maps(offsets: NDArray[np.int64], context: Context, part: Part) -> Iterator[Row]:
-    yield part.case.row("batch", "deterministic", "elements", "count", int(offsets[-1]))
-    yield from map_rows(context, part, offsets)
+def _maps(case: Case, offsets: NDArray[np.int64], context: Context, part: Part) -> Iterator[Row]:
+    """Elements of a batch, and bytes of all that each strategy's kernel reads to find owners."""
+    yield case.row("batch", "deterministic", "elements", "count", int(offsets[-1]))
+    for name in MAPS:
+        # A table may be larger than the memory, so it isn't built.
+        table = 4 * int(offsets[-1]) if name == "lookup" else 0
+        built = blockmap.narrowed(offsets).nbytes if table else build_of(name, offsets)().nbytes
+        yield case.row(name, "deterministic", "map_bytes", "bytes", table + built)
 
 
 def _operation(operation: str, shapes: NDArray[np.int64], dtype: str, context: Context, part: Part) -> Iterator[Row]:

@@ -9,7 +9,6 @@ import pytest
 from fake_nvml import FakeNvml, h200
 
 from octopus_study.measure import CpuThrottle, GpuThrottle, HostClock, PowerCapKept, _nvml, throttle, throttle_reasons
-from octopus_study.measure.clock_rates import ClockRates
 
 
 @pytest.fixture
@@ -96,32 +95,9 @@ def test_a_container_in_its_quota_is_told(monkeypatch, tmp_path):
     assert watcher() == "CPU quota of the container"
 
 
-def test_the_power_limit_is_kept_and_counted_where_it_belongs_to_the_load(nvml):
+def test_where_the_power_limit_belongs_to_the_load_heat_alone_throws_a_block_away(nvml):
     nvml(h200(nvmlDeviceGetCurrentClocksEventReasons=0x4))
     watcher = PowerCapKept()
     assert watcher() is None
-    nvml(h200(nvmlDeviceGetCurrentClocksEventReasons=0x0))
-    assert watcher() is None
-    assert watcher.capped_share() == 0.5
-    assert watcher.capped_share() == 0
-
-
-def test_heat_still_throws_a_block_away_where_the_power_limit_is_kept(nvml):
     nvml(h200(nvmlDeviceGetCurrentClocksEventReasons=0x4 | 0x20))
-    watcher = PowerCapKept()
     assert watcher() == "software thermal slowdown"
-    assert watcher.capped_share() == 1
-
-
-def test_clocks_are_read_between_blocks_and_once_a_second_at_most(nvml):
-    sm, now = 1980, 0.0
-    nvml(h200(nvmlDeviceGetClockInfo=lambda handle, kind: {1: sm, 2: 3201}[kind]))
-    rates = ClockRates(now=lambda: now)
-    watcher = GpuThrottle(rates)
-    for now, sm in [(0.0, 1980), (0.5, 345), (1.0, 1755), (1.9, 345), (2.5, 1950)]:  # noqa: B007  (read by the clocks)
-        watcher()
-    assert rates.summary() == {
-        "readings": 3,
-        "sm_mhz": {"median": 1950.0, "min": 1755, "max": 1980},
-        "memory_mhz": {"median": 3201.0, "min": 3201, "max": 3201},
-    }

@@ -13,8 +13,7 @@ from frames import build_report, caption, lines, matching
 from synthetic_power import NO_SENSOR, no_sensor_run, power_run
 from synthetic_runs import BASIS, PAPER, write_run
 
-from octopus_study.measure.statistics import mean_interval
-from octopus_study.measure.student import t_probability, t_quantile
+from octopus_study.measure.statistics import mean_interval, t_probability, t_quantile
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame
 from octopus_study.report.outputs import draw, is_synthetic

@@ -99,9 +99,6 @@ def measure(
     out: Annotated[Path, typer.Option(help="CSV to write; its provenance goes beside it as .json.")],
     config: ConfigFile = DEFAULT_CONFIG,
     settings: Settings = None,
-    replicate: Annotated[
-        int, typer.Option(min=1, help="Which repetition of the study on this machine it is, for the provenance.")
-    ] = 1,
 ) -> None:
     """Run one study and write its rows and their provenance."""
     from octopus_study.cli.alone import alone
@@ -112,7 +109,7 @@ def measure(
     loaded = load_config(config, parse_overrides(settings or []))
     begin = time.monotonic()
     with alone(loaded.device):
-        run_watched(study, config=loaded, manifest=manifest, out=out, replicate=replicate)
+        run_watched(study, config=loaded, manifest=manifest, out=out)
     typer.echo(study_ended(study, out, time.monotonic() - begin))
 
 

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 RUN = "octopus_study.cli.watch:run"
 
 
-def run_watched(study: str, *, config: Config, manifest: Path, out: Path, replicate: int = 1) -> None:
+def run_watched(study: str, *, config: Config, manifest: Path, out: Path) -> None:
     """Run a study as `run_study`, in a process that may die.
 
     Raises
@@ -38,7 +38,7 @@ def run_watched(study: str, *, config: Config, manifest: Path, out: Path, replic
     OctopusError
         What `run_study` raises.
     """
-    given = {"study": study, "config": config, "manifest": manifest, "out": out, "replicate": replicate}
+    given = {"study": study, "config": config, "manifest": manifest, "out": out}
     refused: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
         while True:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from octopus.errors import InputError
-from octopus_study.measure.bootstrap import bootstrap_medians, percentiles
 from octopus_study.measure.dependence import by_process
 from octopus_study.measure.statistics import finite_samples, over_processes
 
@@ -81,8 +80,9 @@ def slope(
             value, low, high = over_processes(of_each, xs.size, confidence)[:3]
     elif all(group.size > 1 for group in groups.values()):
         rng = np.random.default_rng(seed)
-        draws = np.stack([bootstrap_medians(group, rng, resamples) for group in groups.values()], axis=-1)
-        low, high = percentiles(_resampled_slopes(levels, draws, rng), confidence)
+        draws = np.stack([_bootstrap_medians(group, rng, resamples) for group in groups.values()], axis=-1)
+        tail = (1 - confidence) / 2
+        low, high = np.quantile(_resampled_slopes(levels, draws, rng), (tail, 1 - tail)).tolist()
     errors = medians - (value * levels + intercept)
     spread = float(((medians - medians.mean()) ** 2).sum())
     r2 = 1 - float((errors**2).sum()) / spread if spread else math.nan
@@ -118,3 +118,17 @@ def _resampled_slopes(x: np.ndarray, draws: np.ndarray, rng: np.random.Generator
     some = (across != 0).any(axis=1)
     steep = np.divide(up, across, out=np.full(up.shape, np.nan), where=across != 0)
     return np.nanmedian(steep[some], axis=1) if some.any() else np.array([math.nan])
+
+
+def _bootstrap_medians(samples: np.ndarray, rng: np.random.Generator, resamples: int) -> np.ndarray:
+    """Return the medians, shape (resamples,), of samples drawn with replacement.
+
+    Ranks are drawn and partitioned instead of values: small integers, several times faster than floats.
+    """
+    size = int(samples.size)
+    kind = np.uint16 if size <= 1 << 16 else np.uint32
+    ranks = rng.integers(0, size, (resamples, size), dtype=kind)
+    below, above = (size - 1) // 2, size // 2
+    ranks.partition((below, above), axis=1)
+    ordered = np.sort(samples)
+    return (ordered[ranks[:, below]] + ordered[ranks[:, above]]) / 2

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import shlex
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,35 +18,27 @@ import octopus
 from octopus.errors import InputError
 from octopus_study.errors import MeasureError
 from octopus_study.measure._files import atomic_text, repository_root
-from octopus_study.measure.clock_rates import ClockRates
 from octopus_study.measure.digest import config_digest, science, source_digest
-from octopus_study.measure.environment import claims_rules, command_line, environment
-from octopus_study.measure.machine import machine_facts, machine_state, package_versions
+from octopus_study.measure.machine import machine_state, package_versions
 from octopus_study.measure.schema import first_violation
 
 FORMAT = 2  # records without a format are older, and lack what the schema demands since
+RULES = "config/claims.yaml"
 _DATASET_FIELDS = ("dataset", "synthetic", "sha256", "source", "reason", "fetched_at", "licence", "citation")
-
-
-def utc_now() -> datetime:
-    """Return the present time with its zone, as `started` and `ended` want it."""
-    return datetime.now(UTC)
+# An absolute path begins a word, or follows what separates words within an argument.
+_ABSOLUTE = re.compile(r"(?<![^\s=\"',:;\[({])(?:~|[A-Za-z]:)?[/\\][^\s\"',;\])}]*")
 
 
 def provenance(
     study: str,
     config: Any,
-    dataset: Any,
+    manifest: Any,
     started: datetime,
     ended: datetime,
-    *,
-    machine: Mapping[str, Any] | None = None,
-    device: str = "auto",
+    machine: Mapping[str, Any],
+    rules: Mapping[str, Any],
     packages: Sequence[str] = (),
     extra: Mapping[str, Any] | None = None,
-    rules: Mapping[str, Any] | None = None,
-    rates: ClockRates | None = None,
-    replicate: int = 1,
 ) -> dict[str, Any]:
     """Gather everything that a result carries, as plain JSON values.
 
@@ -53,80 +48,79 @@ def provenance(
         Name of the study.
     config : mapping or pydantic model
         The settings. Those that only say where files lie are left out, of the digest too.
-    dataset : manifest, or sequence of manifests
-        Data classes or mappings with ``dataset``, ``synthetic`` and ``sha256``; other fields of a manifest
-        are taken where they exist, its path is not.
+    manifest : octopus_study.data.manifest.Manifest
+        Of the data, whose path belongs to this machine and is left out.
     started, ended : datetime
-        With a time zone; see :func:`utc_now`.
-    machine : mapping, optional
-        What :func:`octopus_study.measure.machine_facts` said when the study began. Without it the facts are read
-        now, and the state at the start is the one at the end.
-    device : {"auto", "cpu", "cuda"}
-        What was measured, where `machine` doesn't say.
+        With a time zone.
+    machine : mapping
+        What :func:`octopus_study.measure.machine_facts` said when the study began.
+    rules : mapping
+        What :func:`claims_rules` said then.
     packages : sequence of str
         Further packages whose versions matter, such as the baselines of the study.
     extra : mapping, optional
         What only this study knows (threads per method, sizes of buffers).
-    rules : mapping, optional
-        What :func:`octopus_study.measure.environment.claims_rules` said when the study began; read now without it.
-    rates : ClockRates, optional
-        The GPU's clocks during the run; None where no GPU was measured.
-    replicate : int
-        Which repetition of the study on this machine it is, from 1 on.
 
     Raises
     ------
     InputError
-        The replicate is less than 1, a time has no zone or the end is before the start, or a manifest lacks something.
+        A time has no zone, or the end is before the start.
     """
     if started.tzinfo is None or ended.tzinfo is None or ended < started:
         raise InputError(f"A study starts before it ends, both with a time zone; found {started} and {ended}.")
-    if replicate < 1:
-        raise InputError(f"Replicates are counted from 1 on, found {replicate}.")
-    facts = dict(machine) if machine is not None else machine_facts(device)
-    facts["packages"] = {**facts["packages"], **package_versions(tuple(packages))}
+    data = asdict(manifest)
     return {
         "format": FORMAT,
         "study": study,
-        "replicate": replicate,
         "command": command_line(),
         "started": _utc(started),
         "ended": _utc(ended),
         "git": git_state(),
         "octopus": {"version": octopus.__version__, "sha256": source_digest()},
         "config": {"sha256": config_digest(config), "values": science(config)},
-        "rules": dict(rules) if rules is not None else claims_rules(),
-        "environment": environment(),
-        "datasets": [_dataset(manifest) for manifest in _as_sequence(dataset)],
-        "machine": facts,
-        "state_after": machine_state(facts["device"]),
-        "clocks": None if rates is None else rates.summary(),
+        "rules": dict(rules),
+        "datasets": [{name: data[name] for name in _DATASET_FIELDS}],
+        "machine": {**machine, "packages": machine["packages"] | package_versions(tuple(packages))},
+        "state_after": machine_state(machine["device"]),
         "extra": dict(extra or {}),
     }
 
 
-def write_provenance(path: str | Path, record: Mapping[str, Any], results: str | Path | None = None) -> Path:
-    """Validate a provenance record and write it as JSON, whole or not at all.
+def claims_rules() -> dict[str, str | None]:
+    """Return the file of the claims and its digest, None where there is none: a run tells by which rules it was
+    measured."""
+    path = repository_root() / RULES
+    return {"file": RULES, "sha256": hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None}
+
+
+def command_line(arguments: Sequence[str] | None = None, root: Path | None = None) -> str:
+    """Return the command of this process as a shell would read it, without the folders of this machine.
 
     Parameters
     ----------
-    path : str or Path
-        ``<study>.json``.
-    record : mapping
-        From :func:`provenance`.
-    results : str or Path, optional
-        The CSV that the record belongs to, by default the one beside `path` where there is one. Its digest
-        goes into the record, so that rows which were changed afterwards are found out.
+    arguments : sequence of str, optional
+        Those of this process, the program first, by default. Of the program only the name is kept.
+    root : Path, optional
+        Paths below it become relative to it; of other absolute paths the last part is kept.
+    """
+    program, *others = sys.argv if arguments is None else arguments
+    folder = (root or repository_root()).resolve()
+    kept = [_ABSOLUTE.sub(lambda path: _local(path[0], folder), argument) for argument in others]
+    return shlex.join([Path(program).name, *kept])
+
+
+def write_provenance(path: str | Path, record: Mapping[str, Any]) -> Path:
+    """Validate a provenance record and write it as JSON, ``<study>.json``, whole or not at all.
+
+    The digest of the CSV beside it goes into the record, so that rows which were changed afterwards are found out.
 
     Raises
     ------
     MeasureError
-        The record breaks the schema, or `results` doesn't exist.
+        The record breaks the schema.
     """
     path = Path(path)
-    table = Path(results) if results is not None else path.with_suffix(".csv")
-    if results is not None and not table.is_file():
-        raise MeasureError(f"No result file {table}: write the rows before their provenance.")
+    table = path.with_suffix(".csv")
     full = {**record, "results": _fingerprint(table) if table.is_file() else None}
     _require_valid(full, str(path))
     with atomic_text(path) as stream:
@@ -186,19 +180,11 @@ def _utc(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _as_sequence(dataset: Any) -> list[Any]:
-    return list(dataset) if isinstance(dataset, list | tuple) else [dataset]
-
-
-def _dataset(manifest: Any) -> dict[str, Any]:
-    """Take from a manifest what belongs to the data; its path belongs to this machine."""
-    fields = asdict(manifest) if is_dataclass(manifest) else manifest
-    if not isinstance(fields, Mapping):
-        raise InputError(f"Expected a manifest as data class or mapping, found {type(manifest).__name__}.")
-    missing = [name for name in ("dataset", "synthetic", "sha256") if name not in fields]
-    if missing:
-        raise InputError(f"A manifest needs dataset, synthetic and sha256; {missing} are missing in {dict(fields)}.")
-    return {name: fields[name] for name in _DATASET_FIELDS if name in fields}
+def _local(text: str, folder: Path) -> str:
+    path = Path(text)
+    if path.is_relative_to(folder):
+        return path.relative_to(folder).as_posix()
+    return ".../" + re.split(r"[/\\]", text.rstrip("/\\"))[-1]
 
 
 def _fingerprint(table: Path) -> dict[str, Any]:

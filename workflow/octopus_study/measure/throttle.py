@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from octopus_study.measure import _nvml
-from octopus_study.measure.clock_rates import ClockRates
 
 # NVML's clock event reasons that lower the clock below what was set; idle and settings of the user are none.
 REASONS = {
@@ -46,18 +45,14 @@ class GpuThrottle:
     ----------
     readable : bool
         False where NVML doesn't tell (Jetson); a call then always returns None.
-    rates : ClockRates
-        Clocks at the calls, which come right behind a block's work; a study with several watchers gives them one.
     """
 
-    def __init__(self, rates: ClockRates | None = None) -> None:
-        self.rates = rates or ClockRates()
+    def __init__(self) -> None:
         self._lost_ns, self._at_ns = self._counters(), time.monotonic_ns()
         self.readable = throttle_reasons() is not None or bool(self._lost_ns)
 
     def __call__(self) -> str | None:
         """Say why the GPU was slowed down since the last call, or None."""
-        self.rates.read()
         lost, now = self._counters(), time.monotonic_ns()
         elapsed = max(now - self._at_ns, 1)
         reasons = [
@@ -81,25 +76,12 @@ class GpuThrottle:
 class PowerCapKept(GpuThrottle):
     """Watches the GPU under loads that reach the board's power limit by themselves, such as large convolutions.
 
-    The limit belongs to what is measured then: without it there would be no block left. It throws no block away, but is
-    counted; every other reason still does.
+    The limit belongs to what is measured then: without it there would be no block left. It throws no block away; every
+    other reason still does.
     """
 
-    def __init__(self, rates: ClockRates | None = None) -> None:
-        super().__init__(rates)
-        self._asked = self._capped = 0
-
-    def capped_share(self) -> float:
-        """Share of the calls since the last call of this method at which the power limit had slowed the GPU down."""
-        share = self._capped / self._asked if self._asked else 0.0
-        self._asked = self._capped = 0
-        return share
-
     def _judged(self, reasons: list[str]) -> str | None:
-        others = [reason for reason in reasons if not reason.startswith(_POWER)]
-        self._asked += 1
-        self._capped += len(others) < len(reasons)
-        return super()._judged(others)
+        return super()._judged([reason for reason in reasons if not reason.startswith(_POWER)])
 
 
 class CpuThrottle:
@@ -110,8 +92,6 @@ class CpuThrottle:
     readable : bool
         False where the kernel counts neither, as in most virtual machines; a call then always returns None.
     """
-
-    rates = None  # a CPU's clock is seldom told by the machine that it belongs to
 
     def __init__(self) -> None:
         self._counters: dict[str, Callable[[], int | None]] = {

@@ -112,12 +112,10 @@ class Worker:
         self.tell(target, *arguments, **options)
         return self.hear(seconds, meanwhile)
 
-    def ask_fork(
-        self, target: str, *arguments: Any, seconds: int, meanwhile: Callable[[], object] | None = None
-    ) -> Any:
+    def ask_fork(self, target: str, *arguments: Any, seconds: int) -> Any:
         """The same of a fork of the process, which has what that imported; it is killed after `seconds`."""
         self._send(_Request(target, arguments, {}, fork_seconds=seconds))
-        return self.hear(seconds + END_SECONDS, meanwhile)
+        return self.hear(seconds + END_SECONDS)
 
     def hear(self, seconds: float, meanwhile: Callable[[], object] | None = None) -> Any:
         """The next answer; `meanwhile` is called now and then until it comes.

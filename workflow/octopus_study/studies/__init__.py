@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from octopus_study.config import Config
 
 
-def run_study(
-    study: str, *, config: Config, manifest: Path, out: Path, replicate: int = 1, kept: Path | None = None
-) -> Path:
+def run_study(study: str, *, config: Config, manifest: Path, out: Path, kept: Path | None = None) -> Path:
     """Run one study and write its rows as CSV and its provenance beside them as JSON.
 
     Parameters
@@ -30,8 +28,6 @@ def run_study(
         What `octopus fetch` wrote: which data there are, and where.
     out : Path
         The CSV; the provenance goes to the same name with `.json`.
-    replicate : int
-        Which repetition of the study on this machine it is; for the provenance.
     kept : Path, optional
         File for parts that are complete; those in it are not measured again.
 
@@ -48,7 +44,7 @@ def run_study(
 
     if study not in STUDIES:
         raise InputError(f"there is no study {study!r}; use one of {', '.join(STUDIES)}")
-    context = make_context(study, config, Path(manifest), replicate)
+    context = make_context(study, config, Path(manifest))
     plan = import_module(f"octopus_study.studies.{study}.study").plan
     rows = measure_plan(context, plan(context), kept)
     return write_run(context, [*rows, *further_rows(context, Path(manifest), plan)], Path(out))

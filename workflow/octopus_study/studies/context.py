@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -38,8 +38,7 @@ from octopus_study.measure import (
     write_rows,
 )
 from octopus_study.measure.dependence import LAYERS
-from octopus_study.measure.environment import claims_rules
-from octopus_study.measure.provenance import provenance, utc_now
+from octopus_study.measure.provenance import claims_rules, provenance
 
 if TYPE_CHECKING:
     from octopus_study.config import Config
@@ -76,7 +75,6 @@ class Context:
     thread_count: int  # threads of the CPU methods
     code: str  # digest of the package when the study began
     rules: dict[str, str | None]  # the claims' rules when the study began
-    replicate: int = 1  # which repetition of the study on this machine it is
     # Which of the processes that share the comparisons on the host this is; 0 measures everything else, too
     process: int = 0
     # Methods by comparison (:attr:`octopus_study.studies.comparison.Comparison.key`): what process 0 has measured and
@@ -180,7 +178,7 @@ class Context:
             _set_threads(before)
 
 
-def make_context(study: str, config: Config, manifest_path: Path, replicate: int = 1) -> Context:
+def make_context(study: str, config: Config, manifest_path: Path) -> Context:
     """Resolve the device, load the data, and set the number of CPU threads.
 
     Raises
@@ -194,7 +192,7 @@ def make_context(study: str, config: Config, manifest_path: Path, replicate: int
     # that made small parallel regions tens of times slower. Read when the thread pool starts.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     device = backends.resolve(config.device)
-    started = utc_now()
+    started = datetime.now(UTC)
     code = source_digest()
     threads = min(available_cores(), cpu.cores()) if config.threads == "auto" else config.threads
     _set_threads(threads)
@@ -213,7 +211,6 @@ def make_context(study: str, config: Config, manifest_path: Path, replicate: int
         thread_count=threads,
         code=code,
         rules=claims_rules(),
-        replicate=replicate,
     )
 
 
@@ -233,8 +230,9 @@ def write_run(context: Context, rows: Iterable[Row], out: Path) -> Path:
         context.config,
         context.manifest,
         context.started,
-        utc_now(),
-        machine=context.machine,
+        datetime.now(UTC),
+        context.machine,
+        context.rules,
         packages=(*RUNTIME, *names.packages()),
         extra={
             "threads": context.thread_count,
@@ -245,9 +243,6 @@ def write_run(context: Context, rows: Iterable[Row], out: Path) -> Path:
             **native_build.loaded(),
             **context.notes,
         },
-        rules=context.rules,
-        rates=context.throttle.rates,
-        replicate=context.replicate,
     )
     write_provenance(out.with_suffix(".json"), record)
     return out

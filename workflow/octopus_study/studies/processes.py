@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from octopus.errors import OctopusError
 from octopus_study.errors import MeasureError
 from octopus_study.measure import Row
 from octopus_study.measure.dependence import PROCESS_BLOCKS
-from octopus_study.measure.provenance import utc_now
 from octopus_study.measure.rows import describe, one_line
 from octopus_study.measure.worker import Worker, WorkerError
 from octopus_study.studies.comparison import Part
@@ -36,7 +36,7 @@ def further_rows(context: Context, manifest: Path, plan: Plan) -> list[Row]:
     empty_caches(context.device)
     rows: list[Row] = []
     lost, failed = 0, list[str]()
-    limit = max(LEAST_SECONDS, 2 * (utc_now() - context.started).total_seconds())
+    limit = max(LEAST_SECONDS, 2 * (datetime.now(UTC) - context.started).total_seconds())
     for process in range(1, count):
         try:
             found, why = _measured(context, _task(context, manifest, plan, process), limit)

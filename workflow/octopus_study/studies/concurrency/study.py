@@ -155,7 +155,7 @@ def _paired(
     """The makespans in paired blocks, and the latencies of the same runs."""
     if not runnable:
         return []
-    clock = BlockClock(device.synchronize, PowerCapKept(context.throttle.rates))
+    clock = BlockClock(device.synchronize, PowerCapKept())
     recorded = {name: Recorded(method, clock) for name, method in runnable.items()}
     methods = {name: Method(name, method.run) for name, method in recorded.items()}
     base = BASE if BASE in methods else None

@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 
 from octopus.errors import OctopusError
 from octopus_study.measure import Budget, Case, Clock, Method, PowerCapKept, Row, check_answers, run_paired, unavailable
-from octopus_study.measure.clock_rates import ClockRates
 from octopus_study.measure.rows import describe
 from octopus_study.measure.worker import Worker
 from octopus_study.names import AS_PUBLISHED
@@ -80,8 +79,8 @@ class Order:
         return [unavailable(case, self.method, *quantity, reason) for quantity in QUANTITIES]
 
 
-def in_forks(orders: Sequence[Order], folder: Path, rates: ClockRates | None = None) -> Iterator[Row]:
-    """The rows of all orders; those of one that failed say why. `rates` gets the GPU's clocks meanwhile.
+def in_forks(orders: Sequence[Order], folder: Path) -> Iterator[Row]:
+    """The rows of all orders; those of one that failed say why.
 
     `folder` holds `image.npy`, the image at its greatest width, (H, W, 3) uint8.
     """
@@ -92,7 +91,7 @@ def in_forks(orders: Sequence[Order], folder: Path, rates: ClockRates | None = N
                 worker.start()  # anew if the one before has ended
                 worker.ask(f"{__name__}:import_once", seconds=SECONDS)
                 asked = (f"{__name__}:measure", order, folder)
-                yield from worker.ask_fork(*asked, seconds=SECONDS, meanwhile=rates and rates.read)
+                yield from worker.ask_fork(*asked, seconds=SECONDS)
             except OctopusError as error:
                 log.warning("%s, %s: %s", order.workload, order.method, error)
                 yield from order.gaps(str(error))

@@ -326,7 +326,7 @@ def _with_tower(
     if any(context.measures(whole.key, name) for name in both):
         # A model at work reaches the board's power limit by itself; and a second, untimed run of so much work would
         # take as long again, and warm nothing that a step of a second hasn't.
-        clock = HostClock(context.host_clock().synchronize, PowerCapKept(context.throttle.rates))
+        clock = HostClock(context.host_clock().synchronize, PowerCapKept())
         yield from compared(context, whole, both, missing, lambda step: right, clock)
     if not context.process and len(both) == len(TOWERS):
         yield from counted(cosine, {Accelerated.name: partial(_least_cosine, *both.values())})

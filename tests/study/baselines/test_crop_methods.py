@@ -63,11 +63,6 @@ def test_on_the_cpu(name):
         assert name not in ON_THE_CPU
 
 
-@pytest.mark.parametrize("name", ["cvcuda", "cvcuda-scalar", "tensorrt-padded", "tensorrt-gridsample"])
-def test_what_needs_a_gpu_says_so_or_that_it_is_missing(name):
-    assert make(name, "cpu").endswith(("works on a GPU alone", "is not installed"))
-
-
 # A slice of one pixel is contiguous to PyTorch whatever its strides, and kornia-rs refuses it.
 REFUSES = pytest.mark.xfail(
     all(find_spec(name) for name in ("kornia_rs", "torch")),
@@ -107,16 +102,6 @@ def test_kernels_on_the_gpu_see_a_new_frame(name):
         made.job.device_frame.copy_from_host(np.ascontiguousarray(255 - FRAME))
     made.kernels()
     assert bool((made.result() != before).any()) is not reads_the_host
-
-
-def test_torch_results_and_the_allocator():
-    made = make("grid-sample", "cpu")
-    if isinstance(made, CropMethod):
-        made.run()
-        assert made.output() is made.output()
-        assert made.allocator_peak() is None  # there is none on a CPU
-    else:
-        assert made.startswith("PyTorch is not installed")
 
 
 @pytest.mark.parametrize(("name", "target"), names.arena_methods().items())

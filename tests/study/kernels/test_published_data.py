@@ -8,14 +8,12 @@ import pytest
 
 from octopus import TilePlan, crop_resize
 from octopus.backends.cuda import memory
-from octopus.kernels.cuda.tile_grid import grid_of, parts_of, passes_for
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.synthetic import drone_frame, drone_pool
 from octopus_study.reference import crops as reference
 
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
 LEVELS = 0.255  # 1e-3 of the range 0 to 255
-PROCESSORS = 132
 
 
 def opencv(frame, boxes, size):
@@ -75,19 +73,3 @@ def test_a_scene_of_8192_pixels_equals_numpy():
             flags, means = plan.run(memory.upload(image), float(np.median(right)))
             assert np.array_equal(means.copy_to_host(), right)
             assert np.array_equal(flags.copy_to_host(), right > np.median(right))
-
-
-def test_the_published_grid_of_tiles_is_listed_in_the_order_of_memory():
-    tiles = satellite_tiles(8192, 8192)
-    for pixel in (2, 3):
-        passes = passes_for(8192 * 8192 * pixel, PROCESSORS)
-        grid = grid_of(tiles, pixel, passes)
-        sides = (tiles[:, 2:] - tiles[:, :2]).astype(np.int64)
-        strips, bands, rows = parts_of(sides[:, 0], sides[:, 1], pixel, passes)
-        assert grid.shape == (len(grid.work), 1) == (int((strips * bands).sum()), 1)
-        assert len(grid.work) > 8 * PROCESSORS
-        tile, number, blocks, cut = grid.work.T
-        assert (cut == strips[tile]).all()
-        assert (np.bincount(tile) == blocks[np.argsort(tile)][np.cumsum(np.bincount(tile)) - 1]).all()
-        assert len(set(zip(tile.tolist(), number.tolist(), strict=True))) == len(tile) and (number < blocks).all()
-        assert (np.diff(tiles[tile, 1] + number % bands[tile] * rows[tile]) >= 0).all()

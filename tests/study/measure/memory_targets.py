@@ -45,15 +45,3 @@ def broken() -> MemoryProbe:
 def silent() -> MemoryProbe:
     """End the process without a word, as a crash does."""
     sys.exit(3)
-
-
-def chatty() -> MemoryProbe:
-    """Write to the standard output, which must not disturb the answer."""
-    sys.stdout.write("compiling ...\n")
-    return blocks(1)
-
-
-def stuck() -> MemoryProbe:
-    """Never come back."""
-    while True:
-        pass

@@ -56,14 +56,6 @@ def test_a_full_disk_is_one_error_and_leaves_what_was_there(
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "old")]
 
 
-def test_with_room_the_new_file_takes_its_place(tmp_path: Path) -> None:
-    for text in ("old", "new"):
-        with atomic_text(tmp_path / "below" / "a.txt") as stream:
-            stream.write(text)
-    (path,) = (tmp_path / "below").iterdir()
-    assert path.read_text() == "new" and path.stat().st_mode & 0o777 == 0o644
-
-
 def test_an_error_of_the_writer_is_its_own(tmp_path: Path) -> None:
     with pytest.raises(KeyError), whole_files(tmp_path) as folder:
         (folder / "a.txt").write_text("new")

@@ -13,7 +13,6 @@ from fake_clock import FakeClock, noisy, steady
 from octopus.errors import InputError
 from octopus_study.measure import Budget, Case, HostClock, Method, again, run_paired, validate_rows
 from octopus_study.measure._samples import DISCARDED
-from octopus_study.measure.clocks import Clock
 
 CASE = Case("stage_timing", "synthetic-visdrone", "visdrone", 100)
 FOREVER = Budget(min_blocks=30, max_blocks=30, min_seconds=0)
@@ -79,23 +78,6 @@ def test_noisy_methods_go_on_until_the_ratio_is_known():
     assert np.median(ratios) == pytest.approx(1.1, rel=0.04)
 
 
-def test_shared_noise_of_a_block_does_not_hold_up_the_stop():
-    drift = np.exp(0.3 * np.random.default_rng(3).standard_normal(3000))
-    methods = [steady("a", 100 * drift), steady("b", 110 * drift)]
-    assert len(of(timed(methods, budget=Budget(), base="a"), "a")) == 20
-
-
-def test_without_a_base_the_medians_must_be_known():
-    budget = Budget(max_blocks=2000, max_seconds=1e9)
-    rows = of(timed([noisy("a", 100, 0.08, 1)], budget=budget), "a")
-    assert 25 < len(rows) < 2000
-
-
-def test_slow_methods_get_their_least_number_of_blocks_beyond_the_time_limit():
-    rows = timed([steady("a", 1000.0)], budget=Budget(max_seconds=7, min_seconds=1e6))
-    assert len(of(rows, "a")) == Budget().min_blocks
-
-
 def test_the_time_limit_ends_a_comparison_that_has_its_blocks():
     rows = timed([steady("a", 1000.0)], budget=Budget(max_seconds=25, min_seconds=1e6))
     assert len(of(rows, "a")) == 25
@@ -126,24 +108,10 @@ def test_a_method_that_raises_gives_one_row_and_the_others_go_on(seed):
     assert discarded(rows).value == 0
 
 
-def test_a_method_that_raises_at_once_never_enters_a_block():
-    rows = timed([Method("a", lambda: 1 / 0), steady("b", 1.0)], base="a")
-    assert of(rows, "a")[0].answer == "unavailable: ZeroDivisionError: division by zero"
-    assert len(of(rows, "b")) == 30
-
-
 @pytest.mark.parametrize("nonsense", [float("nan"), float("inf"), 0.0, -1.0])
 def test_a_time_that_is_none_is_a_failure(nonsense):
     (row,) = of(timed([steady("a", nonsense), steady("b", 1.0)]), "a")
     assert row.answer.startswith("unavailable: MeasureError: the clock gave")
-
-
-def test_an_interrupt_is_not_swallowed():
-    def interrupted():
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        timed([Method("a", interrupted)])
 
 
 def test_throttled_blocks_are_discarded_whole_and_counted():
@@ -205,16 +173,6 @@ def test_the_garbage_collector_rests_within_a_block_and_is_restored():
     timed([method, again(method)])
     assert gc.isenabled()
     assert not any(states[4:])  # the first four are the warm-up
-
-
-def test_host_clock_times_the_run_and_the_wait_for_the_device():
-    events = []
-    clock = HostClock(synchronize=lambda: events.append("wait"))
-    elapsed = clock.time(lambda: events.append("run"))
-    assert events == ["wait", "run", "wait"]
-    assert 0 < elapsed < 1000
-    assert isinstance(clock, Clock)
-    assert clock.throttled() is None
 
 
 @pytest.mark.parametrize(("milliseconds", "runs"), [((7, 5), 2), ((60, 5), 1)])

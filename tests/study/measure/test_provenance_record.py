@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from octopus.errors import InputError
 from octopus_study.data.manifest import Manifest
 from octopus_study.errors import MeasureError
 from octopus_study.measure import Case, machine_facts, validate_provenance, write_provenance, write_rows
@@ -107,21 +106,6 @@ def test_a_record_tells_its_host_from_others_without_naming_it(record, tmp_path)
 )
 def test_a_command_keeps_no_folder_of_this_machine(arguments, expected, tmp_path):
     assert command_line(arguments, Path("/repo")) == expected
-
-
-@pytest.mark.parametrize("content", [None, "{", "[]"])
-def test_a_file_that_is_no_record_is_refused(content, tmp_path):
-    path = tmp_path / "s.json"
-    if content is not None:
-        path.write_text(content)
-    with pytest.raises(MeasureError, match=r"s\.json"):
-        validate_provenance(path)
-
-
-@pytest.mark.parametrize(("started", "ended"), [(END, START), (START.replace(tzinfo=None), END)])
-def test_impossible_times_are_refused(started, ended):
-    with pytest.raises(InputError, match="time zone"):
-        provenance("s", CONFIG, MANIFEST, started, ended, {}, {})
 
 
 @pytest.fixture

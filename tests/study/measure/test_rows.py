@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from octopus.errors import InputError
 from octopus_study.errors import MeasureError
 from octopus_study.measure import Case, Row, read_rows, unavailable, validate_rows, write_rows
 from octopus_study.measure.rows import COLUMNS, one_line
@@ -67,12 +66,6 @@ def test_rows_come_back_as_they_were_written(tmp_path):
     assert frame["n"].dtype == frame["block"].dtype == np.int64
 
 
-def test_a_file_is_valid_after_reading(tmp_path):
-    path = write_rows(tmp_path / "s.csv", [GOOD, unavailable(CASE, "b", "host", "end_to_end", "ms", "why")])
-    validate_rows(path)
-    validate_rows(read_rows(path))
-
-
 @pytest.mark.parametrize(
     ("change", "column"),
     [
@@ -112,24 +105,6 @@ def test_repeated_keys_are_refused():
         validate_rows([GOOD, GOOD._replace(value=3.0)])
 
 
-def test_no_rows_are_refused():
-    with pytest.raises(MeasureError, match="no result rows"):
-        validate_rows([])
-
-
-def test_only_rows_are_rows():
-    with pytest.raises(InputError, match="found tuple"):
-        validate_rows([tuple(GOOD)])
-
-
-def test_a_failed_write_keeps_the_old_file(tmp_path):
-    path = write_rows(tmp_path / "s.csv", [GOOD])
-    before = path.read_bytes()
-    with pytest.raises(MeasureError):
-        write_rows(path, [GOOD._replace(layer="gpu")])
-    assert path.read_bytes() == before
-
-
 @pytest.mark.parametrize("content", ["", "a,b\n1,2\n", ",".join(COLUMNS) + "\ns,d,w,many,m,host,q,ms,0,1,same\n"])
 def test_files_that_are_no_results_are_refused(content, tmp_path):
     path = tmp_path / "s.csv"
@@ -138,18 +113,8 @@ def test_files_that_are_no_results_are_refused(content, tmp_path):
         read_rows(path)
 
 
-def test_an_absent_file_says_what_to_do(tmp_path):
-    with pytest.raises(MeasureError, match="run the study"):
-        read_rows(tmp_path / "s.csv")
-
-
 def test_reasons_are_folded_into_one_short_line():
     row = unavailable(CASE, "a", "host", "end_to_end", "ms", "first\n  second" + "x" * 500)
     assert row.answer.startswith("unavailable: first second")
     assert "\n" not in row.answer and len(row.answer) < 320
     assert one_line("a \t b") == "a b"
-
-
-def test_a_row_is_a_case_and_a_value():
-    assert isinstance(GOOD, Row)
-    assert GOOD.case == CASE

@@ -7,7 +7,6 @@ from itertools import pairwise
 import pytest
 from fake_clock import FakeClock
 
-from octopus.errors import InputError
 from octopus_study.measure import Budget, Case, Method, PacedClock, run_series, validate_rows
 from octopus_study.measure._samples import DISCARDED
 from octopus_study.measure.series import TRIES
@@ -100,31 +99,10 @@ def test_what_stays_throttled_is_missing_and_too_few_steps_give_no_number():
     assert discarded(rows) == TRIES * 8
 
 
-def test_a_method_that_fails_gives_one_row_and_its_step_is_repeated_for_the_others():
-    film = Film()
-    rows = series([film.method("a"), film.method("b", fails_at=4)], film)
-    (row,) = of(rows, "b")
-    assert row.answer == "unavailable: ValueError: no such frame"
-    assert [row.block for row in of(rows, "a")] == list(range(10))
-
-
-def test_methods_without_an_answer_are_not_run():
-    film = Film()
-    rows = series([film.method("a"), film.method("b")], film, answers={"a": "same", "b": "unavailable: no GPU"})
-    assert {row.answer for row in of(rows, "a")} == {"same"}
-    assert [row.answer for row in of(rows, "b")] == ["unavailable: no GPU"]
-    assert {name for name, _ in film.calls} == {"a"}
-
-
 def test_a_series_is_given_up():
     film = Film()
     rows = series([film.method("a")], film, steps=1000, budget=Budget(min_blocks=3, give_up_seconds=0.005))
     assert [row.block for row in of(rows, "a")] == [0, 1]  # after 2 ms of warm-up they take 1 and 2 ms
-
-
-def test_a_series_without_steps_is_refused():
-    with pytest.raises(InputError, match="at least one step"):
-        series([Film().method("a")], Film(), steps=0)
 
 
 class Time:
@@ -179,14 +157,3 @@ def test_oversleeping_and_slow_measurement_are_no_fault_of_the_method():
     assert clock.time(time.work(3.0)) == pytest.approx(3.0, abs=0.01)
     time.now += 40_000_000
     assert clock.time(time.work(3.0)) == pytest.approx(3.0, abs=0.01)
-
-
-def test_the_wait_for_the_device_is_part_of_a_paced_run():
-    time = Time()
-    clock = PacedClock(10.0, synchronize=time.work(2.0), now=time, sleep=time.sleep)
-    assert clock.time(time.work(1.0)) == pytest.approx(3.0, abs=0.01)
-
-
-def test_a_pace_without_a_period_is_refused():
-    with pytest.raises(InputError, match="period"):
-        PacedClock(0.0)

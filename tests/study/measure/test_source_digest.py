@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from octopus.errors import InputError
 from octopus_study.measure import config_digest, digest, source_digest
 
 CODE = '''"""Module."""
@@ -111,13 +110,6 @@ def test_what_is_generated_does_not_count(package):
         (package / "octopus" / name).parent.mkdir(exist_ok=True)
         (package / "octopus" / name).write_text("x")
     assert source_digest(["octopus"], root=package) == before
-
-
-def test_absent_and_broken_files_are_named(package):
-    with pytest.raises(InputError, match="octopus/warp"):
-        source_digest(["octopus/warp"], root=package)
-    with pytest.raises(InputError, match=r"crop\.py"):
-        digest_of(package, "def f(:")
 
 
 def test_the_config_digest_knows_science_only():

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from octopus.errors import InputError
 from octopus_study.measure.digest import CODE, data_code, imported, report_code, study_code
 from octopus_study.names import STUDIES
 
@@ -65,40 +64,11 @@ def test_what_a_source_imports_of_the_artifact(tree: Path, source: str, names: s
     assert files == {"start.py", *(f"{name}.py" for name in names.split())}
 
 
-@pytest.mark.parametrize(
-    ("source", "names"),
-    [
-        ("from octopus import __version__", ["__init__.py"]),
-        ("from octopus import crop_resize", ["__init__.py", "crop.py", "errors.py"]),
-        ("from octopus.errors import InputError", ["__init__.py", "errors.py"]),
-    ],
-)
-def test_a_name_that_a_package_imports_on_first_use_is_followed(tree: Path, source: str, names: list[str]) -> None:
-    (tree / STUDY / "start.py").write_text(source)
-    files = imported([f"{STUDY}/start.py"], tree)
-    assert [file.name for file in files if file.is_relative_to(tree / "octopus")] == names
-
-
 def test_data_beside_a_module_count_where_it_names_them(tree: Path) -> None:
     start = f"{STUDY}/baselines/cvcuda.py"
     assert [file.name for file in imported([start], tree)] == ["cvcuda.py"]
     (tree / start).write_text("TABLE = Path(__file__).with_name('table.csv')")
     assert [file.name for file in imported([start], tree)] == ["cvcuda.py", "table.csv"]
-
-
-def test_what_is_left_out_is_not_followed(tree: Path) -> None:
-    (tree / STUDY / "start.py").write_text("import octopus.crop")
-    files = imported([f"{STUDY}/start.py"], tree, without=["octopus.crop"])
-    assert [file.name for file in files] == ["__init__.py", "start.py"]
-
-
-def test_absent_and_broken_files_are_named(tree: Path) -> None:
-    with pytest.raises(InputError, match="octopus/warp"):
-        imported(["octopus/warp"], tree)
-    (tree / STUDY / "start.py").write_text("from octopus_study.baselines import cvcuda")
-    (tree / STUDY / "baselines/__init__.py").write_text("def f(:")
-    with pytest.raises(InputError, match=r"baselines/__init__\.py"):
-        imported([f"{STUDY}/start.py"], tree)
 
 
 @pytest.fixture(scope="module")
@@ -147,10 +117,6 @@ def changed(checkout: Path, before: dict[str, str], name: str, text: str) -> set
 )
 def test_a_change_makes_stale_what_runs_it(checkout: Path, before: dict[str, str], file: str, stale: set[str]) -> None:
     assert changed(checkout, before, f"{STUDY}/{file}", "\nCHANGED = True\n") == stale
-
-
-def test_a_comment_makes_nothing_stale(checkout: Path, before: dict[str, str]) -> None:
-    assert changed(checkout, before, f"{STUDY}/measure/rows.py", "\n# a comment\n'''and a text'''\n") == set()
 
 
 def test_a_change_of_the_library_makes_every_study_stale(checkout: Path, before: dict[str, str]) -> None:

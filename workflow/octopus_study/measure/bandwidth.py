@@ -100,26 +100,9 @@ def _gpu_methods(nbytes: int) -> Sequence[Method]:
     stream = stream_of(None)
     return [
         Method("write", lambda: target.fill_words(3.0)),
-        Method("read", _gpu_read(source)),
+        Method("read", drain(source)),
         Method("copy", lambda: copy(target.pointer, source.pointer, nbytes, stream)),
     ]
-
-
-def _gpu_read(source: Any) -> Callable[[], None]:
-    from cuda.core import LaunchConfig, launch
-
-    from octopus.backends.cuda import stream_of
-    from octopus.backends.cuda.memory import DeviceArray
-    from octopus_study.kernels.cuda.probes import UNROLL
-    from octopus_study.measure.cuda import probe_kernel
-
-    block = 256
-    count = source.nbytes // 4
-    grid = count // (block * UNROLL * 4)
-    whole = np.int64(count - count % (grid * block * UNROLL))
-    sink, kernel, stream = DeviceArray((1,), np.float32), probe_kernel("read"), stream_of(None)
-    config = LaunchConfig(grid=grid, block=block)
-    return lambda: launch(stream, config, kernel, source.pointer, whole, sink.pointer)
 
 
 def drain(source: Any) -> Callable[[], None]:

@@ -10,8 +10,6 @@ from numba import cuda, types
 from octopus.kernels.cuda import ptx_sums
 from octopus.kernels.cuda.plain import argument_types
 
-UNROLL = 8
-
 
 def empty(
     frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y,
@@ -24,26 +22,6 @@ def wait(microseconds):
     """Keep the stream busy without touching memory, so that the host can queue what is timed next."""
     for _ in range(microseconds):
         cuda.nanosleep(np.uint32(1000))
-
-
-def read(source, count, sink):
-    """Sum `count` float32; `count` is a multiple of `UNROLL` times the number of threads.
-
-    Each thread has `UNROLL` independent loads on their way. The sum is stored only if it is NaN, which the compiler
-    can't rule out and which never happens on a buffer of zeros.
-    """
-    threads = np.int64(cuda.gridDim.x) * cuda.blockDim.x
-    at = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
-    total = np.float32(0.0)
-    while at < count:
-        values = cuda.local.array(UNROLL, np.float32)
-        for i in range(UNROLL):
-            values[i] = source[at + i * threads]
-        for i in range(UNROLL):
-            total += values[i]
-        at += UNROLL * threads
-    if total != total:
-        sink[0] = total
 
 
 def read_words(source, loads, sink):
@@ -69,5 +47,4 @@ SIGNATURES: dict[str, tuple[Callable, tuple]] = {
     "empty": (empty, argument_types("uint8", "float32", "float32")),
     "wait": (wait, (types.int32,)),
     "read_words": (read_words, (types.CPointer(types.uint8), types.int64, types.CPointer(types.uint32))),
-    "read": (read, (types.CPointer(types.float32), types.int64, types.CPointer(types.float32))),
 }

@@ -21,7 +21,7 @@ HELP = {
     "with 1.",
     "report": "Numbers, tables, figures, claims and the paper from result rows.",
     "trace": "Say where a number or a claim comes from, and where the paper uses it.",
-    "verify": "Derive everything anew from the stored rows, and try the instruments; exit with 1 if something differs.",
+    "verify": "Derive everything anew from the stored rows; exit with 1 if something differs.",
     "validate": "Check result files against their schemas.",
 }
 # They make hundreds of thousands of numbers that stay, among which Python, left alone, looks for garbage for a fifth of

@@ -1,6 +1,5 @@
-"""``octopus verify``: whether all that a reader sees follows from the stored rows, and instruments can be trusted.
+"""``octopus verify``: whether all that a reader sees follows from the stored rows.
 
-Checks come in two kinds. Some walk from the rows to the paper again, partly by code of their own: plain NumPy on the
-rows that a number's selector takes, without the code that derived it. Others try the instruments: clocks, the check of
-answers, baselines, sensors.
+The checks walk from the rows to the paper again, partly by code of their own: plain NumPy on the rows that a number's
+selector takes, without the code that derived it.
 """

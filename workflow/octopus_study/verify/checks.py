@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from octopus.errors import InputError
-from octopus_study.verify import drawn, instruments, rebuilt, recomputed, stored
+from octopus_study.verify import drawn, rebuilt, recomputed, stored
 from octopus_study.verify.scene import Outcome, Scene
 
 Check = Callable[[Scene], Outcome]
@@ -26,10 +26,6 @@ CHECKS: dict[str, Check] = {
     "text": rebuilt.text,
     "axes": drawn.axes,
     "figures": rebuilt.pictures,
-    "answers": instruments.answers,
-    "clocks": instruments.clocks,
-    "baselines": instruments.baselines,
-    "sensors": instruments.sensors,
 }
 
 

@@ -5,63 +5,38 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+
+from synthetic_power import Machine
 
 from octopus_study.power.selftest import SelfTest, power_on_test
-from octopus_study.power.source import Sample, SensorError
-from octopus_study.power.trace import Failure, Trace
-
-STEP_NS = 20_000_000
+from octopus_study.power.source import PowerSource, Sample
 
 
-class Bench:
-    """Time, a device that is idle or works, and a sampler of a source.
+class Bench(Machine):
+    """A machine whose sampler reads a real source.
 
     Parameters
     ----------
     apply : callable
-        Told each 20 ms the seconds since the beginning and whether the device works; moves the sensor.
+        Told on each beat the seconds since the beginning and whether the device works; moves the sensor.
+    open_source : callable
+        Opens the source, when the sensor has moved once.
     """
 
-    def __init__(self, apply: Callable[[float, bool], None], step_ns: int = STEP_NS) -> None:
-        self._apply, self._step_ns = apply, step_ns
-        self._now_ns = 1_000_000_000
-        self._working = False
-        self._samples: list[Sample] = []
-        self._failures: list[Failure] = []
-        self.source: Any = None
+    def __init__(self, apply: Callable[[float, bool], None], open_source: Callable[[], PowerSource], **settings: int):
+        super().__init__(**settings)
+        self._apply = apply
+        apply(0.0, False)
+        self.source = open_source()
+        self.scope = self.source.scope
+        self.load = self.frame(40, 2 * self.idle_watts)
 
-    def monotonic_ns(self) -> int:
-        return self._now_ns
-
-    def sleep(self, seconds: float) -> None:
-        end = self._now_ns + round(seconds * 1e9)
-        while self._now_ns < end:
-            self._now_ns += self._step_ns
-            self._apply((self._now_ns - 1_000_000_000) * 1e-9, self._working)
-            self._sample()
-
-    def load(self) -> None:
-        """Work for 40 ms."""
-        self._working = True
-        self.sleep(0.04)
-        self._working = False
-
-    def _sample(self) -> None:
-        try:
-            sample = self.source.read()
-        except SensorError as error:
-            self._failures.append(Failure(self._now_ns, str(error)))
-            return
-        self._samples.append(replace(sample, at_ns=self._now_ns, took_ns=1_000_000))
-
-    def collect(self) -> Trace:
-        trace = Trace(self.source.scope, tuple(self._samples), tuple(self._failures))
-        self._samples, self._failures = [], []
-        return trace
+    def read(self) -> Sample:
+        self._apply(self.seconds, self.watts > self.idle_watts)
+        return replace(self.source.read(), at_ns=self.now_ns, took_ns=1_000_000)
 
     def test(self) -> SelfTest:
-        """Run the power-on test on the bench."""
+        """Run the power-on test of the source."""
         return power_on_test(self.source, self.collect, self.load, clock=self)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from bench import STEP_NS, Bench, Device, ripple
+from bench import Bench, Device, ripple
 from defects import DEFECTS
 from fake_sensors import FakeBoard, JetsonTree
 
@@ -48,9 +48,8 @@ def jetson(folder: Path, spoil: Spoil | None = None, wire: Wire | None = None) -
         if spoil:
             spoil(tree, watts)
 
-    bench = Bench(apply, 2 * STEP_NS)  # writing the files is what takes the time of these tests
-    apply(0.0, False)
-    bench.source = SourceSpec("ina3221", str(folder)).open()
+    # Writing the files is what takes the time of these tests.
+    bench = Bench(apply, SourceSpec("ina3221", str(folder)).open, step_ns=40_000_000)
     if wire:
         bench.source.read = lambda: Sample(0, 0, wire(tree.chip), None)
         bench.source.read()  # a source reads once while it is made
@@ -75,10 +74,7 @@ def board(
             counted = device.joules
             spoil(fake, seconds)
 
-    bench = Bench(apply)
-    apply(0.0, False)
-    bench.source = SourceSpec("nvml").open(fake, "board")
-    return bench
+    return Bench(apply, lambda: SourceSpec("nvml").open(fake, "board"))
 
 
 def forbid(patch: pytest.MonkeyPatch, name: str) -> None:

@@ -31,8 +31,8 @@ class Machine:
     has_counter : bool
         With one the board also tells its mean over a second, as an H200 does; without one its power of the moment
         alone, as an INA3221 does.
-    dither_ns : int
-        By how much the sampler's readings leave its beat, at most.
+    dither_ns, step_ns : int
+        By how much the sampler's readings leave its beat, at most; and the beat.
     counter_factor : float
         1 for a counter that counts what the board draws.
     dies_at_s : float
@@ -48,6 +48,7 @@ class Machine:
     has_counter: bool = True
     limit_watts: float = 700.0
     dither_ns: int = 0
+    step_ns: int = STEP_NS
     counter_factor: float = 1.0
     dies_at_s: float = 1e9
     silent_s: tuple[float, float] = (0.0, 0.0)
@@ -84,7 +85,7 @@ class Machine:
         return lambda: self.spend(round(milliseconds * 1e6), watts)
 
     def spend(self, nanoseconds: int, watts: float) -> None:
-        """Let time pass at a power; the sampler reads each 20 ms."""
+        """Let time pass at a power; the sampler reads on its beat."""
         end, self.watts = self.now_ns + nanoseconds, watts
         while self._next_ns <= end:
             self._count(self._next_ns)
@@ -94,7 +95,7 @@ class Machine:
                 except SensorError as error:
                     self.failures.append(Failure(self.now_ns, str(error)))
             self._beats += 1
-            self._next_ns = START_NS + self._beats * STEP_NS + self._random.randint(0, self.dither_ns)
+            self._next_ns = START_NS + self._beats * self.step_ns + self._random.randint(0, self.dither_ns)
         self._count(end)
 
     def _count(self, at_ns: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -32,53 +31,34 @@ def watt(watts: float) -> Watt:
     return Watt.from_power(MicroWatt(round(watts * 1e6), ONE))
 
 
-def counted(before: Reading, after: Reading) -> Joule:
-    return Joule.from_counter(before, after)
-
-
 # What is made, words of the refusal, and its rule where that isn't typed-units.
-REFUSED: dict[str, tuple[Callable[[], object], str] | tuple[Callable[[], object], str, str]] = {
-    "a bare number as a power": (lambda: Watt(4993.2), "not made from a bare number"),
-    "a bare number as an energy": (lambda: Joule(4993.2), "not made from a bare number"),
-    "a float of a sensor": (lambda: MilliVolt(4993.2, ONE), "integers in mV"),
-    "a text of a sensor": (lambda: MilliVolt("4993", ONE), "integers in mV"),
-    "nothing of a sensor": (lambda: MilliVolt(None, ONE), "integers in mV"),
-    "a truth of a sensor": (lambda: MilliVolt(True, ONE), "integers in mV"),
-    "no unit": (lambda: Reading(1, ONE), "needs a unit"),
-    "another channel": (
-        lambda: Watt.from_product(MilliVolt(4993, ONE), MilliAmpere(1148, OTHER)),
-        "V x I of one channel",
-        "same-channel",
+REFUSED: list[tuple] = [
+    (lambda: Watt(4993.2), "not made from a bare number"),
+    (lambda: Joule(4993.2), "not made from a bare number"),
+    *((lambda value=value: MilliVolt(value, ONE), "integers in mV") for value in (4993.2, "4993", None, True)),
+    (lambda: Reading(1, ONE), "needs a unit"),
+    *(
+        (lambda at=at: Watt.from_product(MilliVolt(4993, ONE), MilliAmpere(1148, at)), "one channel", "same-channel")
+        for at in (OTHER, Channel("hwmon4", 1))
     ),
-    "another chip": (
-        lambda: Watt.from_product(MilliVolt(4993, ONE), MilliAmpere(1148, Channel("hwmon4", 1))),
-        "V x I of one channel",
-        "same-channel",
-    ),
-    "a counter that went back": (
-        lambda: counted(MilliJoule(5, ONE), MilliJoule(4, ONE)),
-        "went back",
-        "counter-monotonic",
-    ),
-    "two counters": (lambda: counted(MilliJoule(4, ONE), MilliJoule(5, OTHER)), "two counters"),
-    "a counter and a power": (lambda: counted(MilliJoule(4, ONE), MilliWatt(5, ONE)), "expected MilliJoule"),
-    "powers as counters": (lambda: counted(MilliWatt(4, ONE), MilliWatt(5, ONE)), "expected MilliJoule"),
-    "no span of time": (lambda: Watt.from_counter(MilliJoule(1, ONE), MilliJoule(2, ONE), 0), "span of time"),
-    "one point": (lambda: Joule.integral([0], [watt(1)]), "two points"),
-    "lengths that differ": (lambda: Joule.integral([0, 1], [watt(1)]), "two points"),
-    "no time between": (lambda: Joule.integral([1, 1], [watt(1)] * 2), "must ascend"),
-    "time that goes back": (lambda: Joule.integral([2, 1], [watt(1)] * 2), "must ascend"),
-    "numbers as a curve": (lambda: Joule.integral([0, 1], [4.9, 4.9]), "can't be combined"),
-    "a power and an energy": (lambda: watt(1) + watt(1).times(1), "can't be combined"),
-    "a power over a number": (lambda: watt(1).over(5.0), "can't be combined"),
-    "a mean of nothing": (lambda: Watt.mean([]), "no mean of no Watt"),
-    "an infinite power": (lambda: watt(1).scaled(math.inf), "finite"),
-}
+    (lambda: Joule.from_counter(MilliJoule(5, ONE), MilliJoule(4, ONE)), "went back", "counter-monotonic"),
+    (lambda: Joule.from_counter(MilliJoule(4, ONE), MilliJoule(5, OTHER)), "two counters"),
+    (lambda: Joule.from_counter(MilliJoule(4, ONE), MilliWatt(5, ONE)), "expected MilliJoule"),
+    (lambda: Watt.from_counter(MilliJoule(1, ONE), MilliJoule(2, ONE), 0), "span of time"),
+    (lambda: Joule.integral([0], [watt(1)]), "two points"),
+    (lambda: Joule.integral([0, 1], [watt(1)]), "two points"),
+    (lambda: Joule.integral([1, 1], [watt(1)] * 2), "must ascend"),
+    (lambda: Joule.integral([0, 1], [4.9, 4.9]), "can't be combined"),
+    (lambda: watt(1) + watt(1).times(1), "can't be combined"),
+    (lambda: watt(1).over(5.0), "can't be combined"),
+    (lambda: Watt.mean([]), "no mean of no Watt"),
+    (lambda: watt(1).scaled(math.inf), "finite"),
+]
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_does_not_belong_together_is_refused(name: str) -> None:
-    make, words, *rule = REFUSED[name]
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_does_not_belong_together_is_refused(case: tuple) -> None:
+    make, words, *rule = case
     with pytest.raises(UnitError, match=words) as caught:
         make()
     assert [caught.value.check] == (rule or ["typed-units"])
@@ -104,22 +84,13 @@ def test_only_volts_times_amperes_are_watts(voltage: type[Reading], current: typ
         Watt.from_product(voltage(4993, ONE), current(1148, ONE))
 
 
-def test_a_counter_gives_energy_and_mean_power() -> None:
-    before, after = MilliJoule(1000, ONE), MilliJoule(3000, ONE)
-    assert Joule.from_counter(before, after).joules == pytest.approx(2.0)
-    assert Watt.from_counter(before, after, SECOND_NS // 2).watts == pytest.approx(4.0)
-
-
 @given(st.floats(0.1, 1000), st.floats(0.1, 1000), st.integers(1, 10**11))
 def test_the_integral_of_a_line_is_its_mean_times_the_time(start: float, end: float, span: int) -> None:
     powers = [watt(start), watt(end)]
     expected = (powers[0].watts + powers[1].watts) / 2 * span * 1e-9
     assert Joule.integral([7, 7 + span], powers).joules == pytest.approx(expected)
-
-
-def test_the_integral_weighs_uneven_steps_by_their_length() -> None:
-    times = [0, SECOND_NS, 4 * SECOND_NS]
-    assert Joule.integral(times, [watt(10), watt(20), watt(20)]).joules == pytest.approx(15 + 60)
+    longer = Joule.integral([7, 7 + span, 7 + 3 * span], [*powers, powers[1]]).joules
+    assert longer == pytest.approx(expected + 2 * powers[1].watts * span * 1e-9)
 
 
 def test_amounts_add_compare_and_divide() -> None:
@@ -128,6 +99,7 @@ def test_amounts_add_compare_and_divide() -> None:
     assert watt(3).over(watt(1.5)) == 2.0
     assert math.isnan(watt(3).over(watt(0)))
     assert watt(3).times(2 * SECOND_NS).over_time(SECOND_NS).watts == pytest.approx(6.0)
+    assert Watt.from_counter(MilliJoule(1000, ONE), MilliJoule(3000, ONE), SECOND_NS // 2).watts == pytest.approx(4.0)
     assert Watt.mean(iter([watt(1), watt(2)])).watts == 1.5
     with pytest.raises(TypeError):
         _ = watt(1) < watt(1).times(1)

@@ -180,7 +180,7 @@ FAULTS = (
     ),
     Fault(
         "torch-on-one-thread", f"{_STUDY}/baselines/availability.py",
-        swap("torch.set_num_threads(get_num_threads())", "torch.set_num_threads(1)"),
+        swap("torch.set_num_threads(cpu.get_num_threads())", "torch.set_num_threads(1)"),
         (f"{_TESTS}/baselines/test_availability.py",), "PyTorch has one thread, Octopus all",
     ),
     # sensors

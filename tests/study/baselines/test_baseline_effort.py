@@ -88,14 +88,21 @@ def test_the_pipeline_of_dali_does_all_of_a_series_and_no_more(count):
     assert ahead == [min(number + AHEAD, count) for number in range(count)]
 
 
+def test_opencv_resizes_each_crop_once(monkeypatch):
+    resize = MagicMock(side_effect=cv2.resize)
+    monkeypatch.setattr(cv2, "resize", resize)
+    opencv.OpenCv(make_job(FRAME, BOXES, SIZE, MEAN, STD, "cpu")).run()
+    assert resize.call_count == len(BOXES)
+
+
 def test_opencv_is_as_quick_as_the_loop_that_anyone_would_write():
     boxes = np.array([[x, y, x + 40, y + 60] for x in range(0, 250, 50) for y in range(0, 140, 35)], np.int32)
-    task = make_job(FRAME, boxes, (224, 224), MEAN, STD, "cpu")
+    task = make_job(FRAME, boxes, (64, 64), MEAN, STD, "cpu")
     mean, std = np.array(MEAN, np.float32), np.array(STD, np.float32)
 
     def loop():
         for planes, (x1, y1, x2, y2) in zip(task.out, boxes.tolist(), strict=True):
-            crop = cv2.resize(FRAME[y1:y2, x1:x2].astype(np.float32), (224, 224))
+            crop = cv2.resize(FRAME[y1:y2, x1:x2].astype(np.float32), (64, 64))
             planes[...] = ((crop - mean) / std).transpose(2, 0, 1)
 
     runs = {"loop": loop} | {kind.name: kind(task).run for kind in (opencv.OpenCv, opencv.OpenCvTable)}

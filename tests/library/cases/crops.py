@@ -110,7 +110,7 @@ class Crops(NamedTuple):
         if given.get("layout", "NCHW") == "NCHW":
             limit = limit.transpose(0, 3, 1, 2)
         if given.get("filter") == "nearest":  # a sample on the edge of two pixels may take either
-            exact = self._nearest_to(found, exact, boxes, dtype)
+            exact = self._nearest_to(found, exact, boxes, dtype, limit)
         right, rounding = stored(exact, dtype)
         with np.errstate(invalid="ignore"):
             error = (np.abs(found.astype(np.float64) - right) - rounding) / limit
@@ -121,10 +121,13 @@ class Crops(NamedTuple):
         assert worst <= 1, f"{worst} of the tolerance at {np.unravel_index(error.argmax(), error.shape)}"
         return worst
 
-    def _nearest_to(self, found: np.ndarray, exact: np.ndarray, boxes: np.ndarray, dtype: str) -> np.ndarray:
+    def _nearest_to(self, found: np.ndarray, exact: np.ndarray, boxes: np.ndarray, dtype: str, limit: np.ndarray):
         """Of the answers for boxes beside the given ones, value by value the one that is next to what was found."""
         outside, shape = self.options.get("outside", "clip"), self.pixels.shape
         for by in np.array([(x, y) for x in (-TIE, 0, TIE) for y in (-TIE, 0, TIE)]):
+            right, rounding = stored(exact, dtype)
+            if (np.abs(found - right) <= limit + rounding).all():
+                break
             moved = boxes + (np.tile(by, 2) if boxes.ndim == 2 else by[:, None] * [0, 0, 1])
             if boxes.ndim == 2:
                 inside = [usable(*box, shape, outside) for box in moved.tolist()]

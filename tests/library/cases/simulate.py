@@ -13,15 +13,22 @@ import sys
 import threading
 import traceback
 import warnings
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import numpy as np
 import pretended
 import pytest
-from numba.cuda.simulator.kernel import BlockThread
+from numba import cuda
+from numba.cuda.simulator import kernelapi
+from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
+from numba.cuda.simulator.kernel import FakeCUDAKernel
+from numba.cuda.simulator.kernelapi import Dim3, FakeCUDAModule
 
 from cases.runners import Gpu
 
@@ -42,21 +49,92 @@ class Simulator(Gpu):
         return super().ragged(call, planned)
 
 
-def is_alive(thread: BlockThread) -> bool:
-    """Whether a thread of a block is at work still, after waiting a little for its end.
+class Fiber(threading.Thread):
+    """A thread of a block that waits for others: it runs only while its caller waits for it, to its end or a barrier.
 
-    The simulator asks all threads in turn until they have ended or wait for each other. Without a pause that takes up
-    to five times as long as all that the threads do.
+    Numba's simulator lets all threads of a block run at once and asks them in turn whether they are at a barrier, which
+    takes many times as long as all that they do.
     """
-    if not thread.syncthreads_blocked:
-        thread.join(2e-4)
-    return threading.Thread.is_alive(thread)
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.go, self.back, self.error = threading.Semaphore(0), threading.Semaphore(0), None
+        self.start()
+
+    def run(self) -> None:
+        """Do one piece of work after the other."""
+        while True:
+            self.go.acquire()
+            try:
+                self.work()
+            except Exception as error:
+                self.error = error
+            self.work = None
+            self.back.release()
+
+    def advance(self) -> bool:
+        """Let it run; whether it is at a barrier."""
+        self.go.release()
+        self.back.acquire()
+        if self.error:
+            raise self.error
+        return self.work is not None
+
+    def wait(self) -> None:
+        """What `syncthreads` does."""
+        self.back.release()
+        self.go.acquire()
 
 
-def start(thread: BlockThread) -> None:
-    """Start a thread and wait for its end, in kernels without barriers: hundreds at once mostly take turns."""
-    threading.Thread.start(thread)
-    thread.join()
+FIBERS: list[Fiber] = []
+
+
+def run_block(size: tuple[int, int, int], work: Callable[[], None]) -> None:
+    """Let the threads of a block run in turn from barrier to barrier."""
+    threads = [Dim3(*place) for place in np.ndindex(*size)]
+    FIBERS.extend(Fiber() for _ in range(len(threads) - len(FIBERS)))
+    at_work = list(zip(threads, FIBERS, strict=False))
+    for _, fiber in at_work:
+        fiber.work = work
+    while at_work:
+        waiting = []
+        for cuda.threadIdx, fiber in at_work:
+            cuda.syncthreads = fiber.wait
+            if fiber.advance():
+                waiting.append((cuda.threadIdx, fiber))
+        at_work = waiting
+
+
+def run_threads(size: tuple[int, int, int], work: Callable[[], None]) -> None:
+    """Let the threads of a block without barriers run one after the other."""
+    for place in np.ndindex(*size):
+        cuda.threadIdx = Dim3(*place)
+        work()
+
+
+def simulate(barriers: bool) -> None:
+    """Make Numba's simulator quick: it starts a thread for each of a GPU's and puts another module in the place of
+    `cuda` at every call of a device function, which takes more time than what they do."""
+    run = run_block if barriers else run_threads
+
+    def call(kernel, *arguments):
+        if kernel._device:
+            return kernel.fn(*arguments)
+        inside = FakeCUDAModule(kernel.grid_dim, kernel.block_dim, kernel.dynshared_size)
+        for name in set(dir(inside)) - {"threadIdx", "blockIdx", "laneid"}:
+            if not name.startswith("_"):
+                setattr(cuda, name, getattr(inside, name))
+        arguments = [value._ary if isinstance(value, FakeCUDAArray) else value for value in arguments]
+        for block in np.ndindex(*kernel.grid_dim):
+            cuda.blockIdx = Dim3(*block)
+            run(kernel.block_dim, lambda: kernel.fn(*arguments))
+        return None
+
+    def place_of(frame):
+        return [(frame.f_back.f_code.co_filename, frame.f_back.f_lineno), None]
+
+    FakeCUDAKernel.__call__ = call
+    kernelapi.traceback = SimpleNamespace(extract_stack=place_of)  # tells one shared array from another
 
 
 def installed(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int] = (9, 0), barriers: bool = False):
@@ -65,11 +143,9 @@ def installed(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int] = (9,
         from octopus.kernels.cuda import tile_grid, tile_rows
         from octopus.tiles import cuda as tiles
 
-        BlockThread.is_alive = is_alive
         for module in (tile_grid, tile_rows, tiles):
             monkeypatch.setattr(module, "THREADS", 32)  # of a block: the simulator is slow
-    else:
-        BlockThread.start = start
+    simulate(barriers)
     gpu = pretended.put_in(monkeypatch, pretended.SimulatedGpu(capability))
     from octopus.kernels.cuda import ptx
 

@@ -16,14 +16,13 @@ os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
-from cases.simulate import is_alive
+from cases.simulate import simulate
 from numba import cuda
-from numba.cuda.simulator.kernel import BlockThread
 
 from octopus.kernels.cuda import ragged, ragged_power, ragged_table
 from octopus.kernels.cuda.ragged_tiles import Kind
 
-BlockThread.is_alive = is_alive
+simulate(barriers=True)
 THREADS = 4
 
 

@@ -106,7 +106,7 @@ def changed(checkout: Path, before: dict[str, str], name: str, text: str) -> set
         ("baselines/cvcuda.py", {"arena"}),
         ("studies/distribution/study.py", {"distribution"}),
         ("studies/concurrency/processes.py", {"concurrency"}),  # started by its name
-        ("studies/one_thread.py", {"arena", "stage_timing"}),
+        ("studies/pictures.py", {"images", "pipelines"}),
         ("names.py", {"report"}),
         ("names.toml", {"report"}),
         ("studies/__init__.py", set()),

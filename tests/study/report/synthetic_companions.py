@@ -21,7 +21,6 @@ HIDDEN = {
     "sequential-again": (0.0, 0.2),
     "two-streams": (-0.12, 0.2),
     "two-threads": (-0.2, 0.4),
-    "cuda-graphs": (0.35, 0.0),
     "pipeline": (0.01, 0.1),
     "no-prefetch": (0.0, 1.4),
     "prefetch": (0.0, 0.3),

@@ -34,9 +34,7 @@ def report_of(tmp_path: Path, study: str, rows: list[Row]) -> Path:
     return build_report(tmp_path / "report", None, tmp_path / "reference")
 
 
-@pytest.mark.parametrize(
-    ("arm", "hidden"), [("two-streams", -0.13), ("cuda-graphs", 0.35), ("two-processes-mps", 0.52)]
-)
+@pytest.mark.parametrize(("arm", "hidden"), [("two-streams", -0.12), ("two-processes-mps", 0.55)])
 def test_the_hidden_share_is_paired_within_blocks(arm: str, hidden: float, numbers: Frame) -> None:
     overlap = numbers[f"{PAIR}.arms.{arm}.overlap"]
     assert overlap.value == pytest.approx(hidden, abs=0.02)
@@ -56,14 +54,14 @@ def test_streams_are_judged_by_their_best_arm(numbers: Frame) -> None:
 
 def test_a_way_that_could_not_run_says_why(tmp_path: Path) -> None:
     rows = [
-        row.answered(different("half precision")) if (row.method, row.quantity) == ("cuda-graphs", "makespan") else row
+        row.answered(different("half precision")) if (row.method, row.quantity) == ("two-threads", "makespan") else row
         for row in concurrency("gpu", "visdrone-val", mps=False)
     ]
     folder = report_of(tmp_path, "concurrency", rows)
     judged = {one.claim_id: one for one in read_claims(folder / "claims.csv")}
     for said in (caption(folder, "concurrency"), judged["conc-mps"].reason):
         assert "no client reached the MPS daemon" in said
-    assert [row[0] for row in lines(folder, "concurrency") if "\u2020" in row[1]] == ["CUDA graphs"]
+    assert [row[0] for row in lines(folder, "concurrency") if "\u2020" in row[1]] == [CONCURRENCY_ARMS["two-threads"]]
 
 
 @pytest.mark.parametrize(

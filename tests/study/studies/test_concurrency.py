@@ -7,7 +7,7 @@ import pytest
 
 from octopus_study.baselines.availability import Unavailable
 from octopus_study.measure import Budget, Case, Method, run_paired, validate_rows
-from octopus_study.studies.concurrency.arms import ARMS
+from octopus_study.studies.concurrency.arms import ALONE, ARMS
 from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY
 from octopus_study.studies.concurrency.processes import PROCESSES, PROCESSES_MPS, Order, Pool
 from octopus_study.studies.concurrency.study import BlockClock, Recorded, comparisons, same
@@ -218,19 +218,10 @@ def test_a_process_that_fails_is_a_gap_and_the_others_go_on():
     assert traced == {*HERE} - {"two-threads", "prefetch"}
 
 
-def test_a_pool_that_fails_to_begin_leaves_no_daemon_and_no_process():
-    pool, members, daemon, _ = pool_of()
-    make, closed = pool._make, []
-
-    def failing(order, environment):
-        if len(members) == len(HERE) + 3:
-            raise ValueError("no more processes")
-        process = make(order, environment)
-        process.close = lambda kill=False: closed.append(process)
-        return process
-
-    pool._make = failing
-    with pytest.raises(ValueError, match="no more processes"), pool:
-        pass
-    assert not daemon.open
-    assert closed == members[::-1]
+def test_a_process_that_does_not_begin_leaves_no_daemon_and_no_process():
+    pool, members, daemon, gpu = pool_of(fails={(list(ALONE)[1], "context")})
+    with pool:
+        list(pool.work(MEMORY))
+        assert not daemon.open and PROCESSES_MPS not in pool.methods
+        assert not any(each.held for each in members)
+    assert gpu.free == 80 * GIB

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import tiny_torch
@@ -13,13 +11,10 @@ from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, 
 
 HERE = [name for name, arm in ARMS.items() if not arm.processes]
 BOTH = [name for name in HERE if name not in ALONE]
-STAGES = ("visual_odometry-1", "satellite_matching-2")
 
 
 def make(name, log=None):
-    arm = ARMS[name]
-    arm = replace(arm, captured=STAGES) if arm.captured else arm
-    return InProcess(arm, tiny_torch.device(), tiny_torch.pipelines(log))
+    return InProcess(ARMS[name], tiny_torch.device(), tiny_torch.pipelines(log))
 
 
 def run(name):

@@ -19,8 +19,6 @@ def test_two_processes_run_at_once_and_say_when_each_was_ready():
         Process(ORDER, {"PIPELINE": name}, "concurrency_targets:Runs") for name in (VISUAL_ODOMETRY, SATELLITE_MATCHING)
     ]
     for worker in workers:
-        worker.start()
-    for worker in workers:
         worker.ready()
         assert worker.request("arm") == "sequential"
     pair = Processes(workers)

@@ -13,9 +13,9 @@ from octopus_study.power.quantities import Channel, Joule, MilliWatt, Watt
 from octopus_study.power.source import Sample
 from octopus_study.power.trace import Trace
 from octopus_study.power.windows import Window
-from octopus_study.studies.power import watch as power_watch
+from octopus_study.studies.power import rounds
+from octopus_study.studies.power.rounds import Watch
 from octopus_study.studies.power.rows import BACK_TO_BACK, PACED, Level, Place, Span, Taken, method_rows, trace_rows
-from octopus_study.studies.power.watch import Watch
 
 BOARD = Channel("simulated", 0)
 MS = 1_000_000
@@ -97,9 +97,9 @@ def test_the_power_cap_is_told_of_a_gpu_alone(monkeypatch):
     throttle = GpuThrottle.__new__(GpuThrottle)
     throttle.readable = True
     monkeypatch.setattr(GpuThrottle, "__call__", lambda self: "power cap, hardware power brake")
-    monkeypatch.setattr(power_watch._nvml, "read", lambda *_: next(answers))
+    monkeypatch.setattr(rounds._nvml, "read", lambda *_: next(answers))
     watch = Watch(throttle)
     assert watch.capped() == 1.0
     assert watch.slowed() == "hardware power brake"
-    monkeypatch.setattr(power_watch._nvml, "read", lambda *_: pytest.fail("a CPU has no power cap of a GPU"))
+    monkeypatch.setattr(rounds._nvml, "read", lambda *_: pytest.fail("a CPU has no power cap of a GPU"))
     assert Watch(CpuThrottle()).capped() is None

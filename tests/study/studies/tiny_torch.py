@@ -90,16 +90,6 @@ class Cpu:
     def synchronize(self) -> None:
         pass
 
-    def capture(self, run: Any, tensors: Any) -> Any:
-        """There are no graphs here: `run` again, into the same tensors."""
-        written = run(*tensors)
-
-        def replay() -> None:
-            for target, value in zip(written, run(*tensors), strict=True):
-                target.copy_(value)
-
-        return replay, written
-
 
 def device() -> Cpu:
     """A host that works with these tensors."""

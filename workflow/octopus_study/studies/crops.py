@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus_study.baselines.fused import Octopus
 from octopus_study.baselines.job import CropJob, make_job
+from octopus_study.baselines.opencv import ONE_THREAD
 from octopus_study.data.distributions import padding_waste
+from octopus_study.data.workload import sample_boxes
 from octopus_study.measure import Case, Method, Row, check_answers
 from octopus_study.reference import crops as reference
 from octopus_study.status import Answer, different
-from octopus_study.studies.comparison import Comparison, compare
+from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
 
 Crops = NDArray[np.float32]
+ONE_EACH = (Octopus, *ONE_THREAD)
 CHECKED = 100  # crops of a batch that are compared with the reference at most, spread over all of it
 
 
@@ -106,3 +111,21 @@ def padding_rows(case: Case, boxes: NDArray[np.int32]) -> list[Row]:
         case.row("padding", "deterministic", "padded_bytes", "bytes", waste.padded_bytes),
         case.row("padding", "deterministic", "padding_waste", "fraction", waste.fraction),
     ]
+
+
+def one_thread_part(case: Case, crops: ReferenceCrops, boxes: NDArray[np.int32] | None = None) -> Part:
+    """Octopus beside OpenCV with one CPU thread each, on `case.n` boxes, without `boxes` of the pool."""
+    comparison = Comparison(case, "end_to_end", "host", tuple(kind.name for kind in ONE_EACH))
+    return Part(partial(_one_thread, crops=crops, boxes=boxes), (comparison,))
+
+
+def _one_thread(context: Context, part: Part, crops: ReferenceCrops, boxes: NDArray[np.int32] | None) -> list[Row]:
+    context.require_room(part.case.n)
+    if boxes is None:
+        boxes = sample_boxes(context.workload.pool, part.case.n, context.seed)
+    job = crop_job(context, boxes)
+    methods = [kind(job).timed() for kind in ONE_EACH]
+    with context.threads(1):
+        every = every_checked(part.case.n)
+        right = crops.of(job.boxes[::every])
+        return checked_rows(context, part.comparisons, job, methods, right, every=every)

@@ -144,7 +144,7 @@ def shares(run: Run) -> Iterator[Number]:
 def overlaps(run: Run) -> Iterator[Number]:
     """Yield which part of the shorter model each way hides."""
     for group, table in _makespans(run):
-        for method in (str(name) for name in table if name not in ALONE and not name.endswith(AGAIN)):
+        for method in (name for name in CONCURRENCY_ARMS if name in table and name not in ALONE):
             whole = paired(table, *ALONE, method)
             if len(whole) > 1:
                 alone = whole[list(ALONE)]

@@ -181,18 +181,14 @@ def capped(run: Run) -> Iterator[Number]:
 
 
 def sampling_cost(run: Run) -> Iterator[Number]:
-    """Yield time per frame, and idle power where a counter tells it, with the sampler running over without it."""
-    for name, quantity, subject in (
-        ("sampling_cost", "time_per_frame", SUBJECT),
-        ("sampling_cost_idle", "power_mean", "idle"),
-    ):
-        pair = (f"{subject}-sampled", f"{subject}-unsampled")
-        rows = run.rows[run.rows["method"].isin(pair) & (run.rows["quantity"] == quantity)]
-        both = paired(pivot(rows), *pair)
-        if len(both):
-            source = run.from_rows(rows["dataset"].iloc[0], where(method=pair, quantity=quantity))
-            note = f"{quantity} with the sampling process / without it, {len(both)} pairs"
-            yield make_number(run.fact_key(name), source, "ratio", *_ratio(_logs(both, pair)), note=note)
+    """Yield time per frame with the sampler running over that without it."""
+    pair, quantity = (f"{SUBJECT}-sampled", f"{SUBJECT}-unsampled"), "time_per_frame"
+    rows = run.rows[run.rows["method"].isin(pair) & (run.rows["quantity"] == quantity)]
+    both = paired(pivot(rows), *pair)
+    if len(both):
+        source = run.from_rows(rows["dataset"].iloc[0], where(method=pair, quantity=quantity))
+        note = f"{quantity} with the sampling process / without it, {len(both)} pairs"
+        yield make_number(run.fact_key("sampling_cost"), source, "ratio", *_ratio(_logs(both, pair)), note=note)
 
 
 def _logs(table: pd.DataFrame, pair: tuple[str, str]) -> np.ndarray:

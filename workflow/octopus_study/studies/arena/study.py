@@ -20,13 +20,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from octopus_study.measure import Row
-from octopus_study.studies import one_thread
 from octopus_study.studies.arena import byte_crops, calls, ladder, memory, variants, video
 from octopus_study.studies.arena.layers import Batch, PageLocked, layers, names
 from octopus_study.studies.arena.workloads import LARGE, VISDRONE, boxes_of, case_of, shared_count
 from octopus_study.studies.comparison import Part
 from octopus_study.studies.context import Context
-from octopus_study.studies.crops import ReferenceCrops, crop_job, every_checked, padding_rows, reference_of
+from octopus_study.studies.crops import (
+    ReferenceCrops,
+    crop_job,
+    every_checked,
+    one_thread_part,
+    padding_rows,
+    reference_of,
+)
 
 ONE_THREAD = (VISDRONE, "uniform", LARGE)  # boxes that grow, that hardly change, that shrink
 EDGES = ("box", "image")
@@ -46,7 +52,7 @@ def plan(context: Context) -> Iterator[Part]:
     if context.device == "cpu":
         for workload in ONE_THREAD:
             boxes = boxes_of(context, workload, shared)
-            yield one_thread.part(case_of(context, f"{workload}-1thread", shared), crops, boxes)
+            yield one_thread_part(case_of(context, f"{workload}-1thread", shared), crops, boxes)
             yield from byte_crops.parts(context, workload, boxes)
     else:
         yield from ladder.parts(context, crops)

@@ -10,7 +10,6 @@ pipeline's latency holds the first one's time, and the order is a decision.
   satellite's first stage, for which the host never waits, where SuperPoint asks the GPU how many keypoints there are.
   For both second stages it waits; so LightGlue, the latency-critical one, comes before EfficientLoFTR.
 * `two-threads`: a thread and a stream for each.
-* `cuda-graphs`: as `sequential`, with DINOv2 replayed from a CUDA graph; the other models can't be captured.
 * `no-prefetch`, `prefetch`: as `sequential`, with the images in pageable memory; or with those of the next run copied
   from page-locked memory on a stream of their own while this run computes.
 * `pipeline`: as `prefetch`, and another thread waits for results and finishes them, so that the second pipeline is
@@ -41,7 +40,6 @@ class Device:
     """What the arms need of the GPU that PyTorch uses; tests have a stand-in."""
 
     name = "cuda"
-    warm_ups = 3  # libraries load kernels and reserve workspaces before a capture, not in it
 
     def __init__(self, torch: Any) -> None:
         self.torch = torch
@@ -57,21 +55,6 @@ class Device:
         """A copy on the host that the GPU reads and writes by itself."""
         return tensor.pin_memory()
 
-    def capture(self, run: Callable[..., tuple], tensors: tuple) -> tuple[Callable[[], None], tuple]:
-        """Capture `run` on `tensors` in a graph; returns what replays it, and the tensors that it writes."""
-        cuda = self.torch.cuda
-        aside = cuda.Stream()
-        aside.wait_stream(cuda.current_stream())
-        with self.torch.no_grad():
-            with cuda.stream(aside):
-                for _ in range(self.warm_ups):
-                    run(*tensors)
-            cuda.current_stream().wait_stream(aside)
-            graph = cuda.CUDAGraph()
-            with cuda.graph(graph):
-                written = run(*tensors)
-        return graph.replay, written
-
 
 class PlacedPipeline:
     """A pipeline with memory of its own on the device; two that share weights must not run at the same time.
@@ -86,18 +69,10 @@ class PlacedPipeline:
         Buffers for its inputs, so that one can be filled while another is read.
     pageable : bool
         Whether its inputs on the host are in ordinary memory, from which a copy has to wait.
-    captured : iterable of str
-        Stages that are replayed from a CUDA graph.
     """
 
     def __init__(
-        self,
-        device: Device,
-        pipeline: Pipeline,
-        stream: Any = None,
-        sides: int = 1,
-        pageable: bool = False,
-        captured: Iterable[str] = (),
+        self, device: Device, pipeline: Pipeline, stream: Any = None, sides: int = 1, pageable: bool = False
     ) -> None:
         self.device, self.pipeline = device, pipeline
         self.stream = device.default_stream() if stream is None else stream
@@ -110,7 +85,6 @@ class PlacedPipeline:
         self._results: dict[str, Any] = {}
         self._answer: NDArray[Any] | None = None  # what the host made of the last results
         self._done = device.event()
-        self._captured, self._graphs = set(captured), {}
 
     def upload(self, side: int = 0, stream: Any = None) -> None:
         """Queue the copy of the inputs into a buffer."""
@@ -127,7 +101,7 @@ class PlacedPipeline:
         taken = tuple(self._values[name] for name in stage.takes)
         # Both are states of the thread: whoever calls from another one would not have them otherwise.
         with self.device.torch.no_grad(), self.device.use(self.stream):
-            made = self._replay(stage, taken) if stage.name in self._captured else stage.run(*taken)
+            made = stage.run(*taken)
         self._values.update(zip(stage.gives, made, strict=True))
 
     def compute(self, side: int = 0) -> None:
@@ -171,17 +145,6 @@ class PlacedPipeline:
             kept = self._results[name] = self.device.page_locked(on_host)
         return kept
 
-    def _replay(self, stage: Stage, taken: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Replay a stage's graph, which has fixed memory for what it takes."""
-        if stage.name not in self._graphs:
-            own = tuple(tensor.clone() for tensor in taken)
-            self._graphs[stage.name] = (own, *self.device.capture(stage.run, own))
-        own, replay, written = self._graphs[stage.name]
-        for mine, tensor in zip(own, taken, strict=True):
-            mine.copy_(tensor)
-        replay()
-        return written
-
 
 def stage_runs(device: Device, pipelines: Iterable[Pipeline]) -> dict[str, Callable[[], None]]:
     """What runs each model by itself, on what the models before it have given."""
@@ -209,7 +172,7 @@ class InProcess:
         self.placed = {
             name: PlacedPipeline(
                 device, pipelines[name], device.stream() if arm.streams else None,
-                2 if arm.ahead else 1, arm.pageable, arm.captured,
+                2 if arm.ahead else 1, arm.pageable,
             )
             for name in arm.pipelines
         }  # fmt: skip
@@ -329,7 +292,6 @@ class Arm:
     threads: tuple[str, ...] = ()
     ahead: bool = False  # whether the next run's images are copied meanwhile
     pageable: bool = False
-    captured: tuple[str, ...] = ()  # stages in CUDA graphs
     processes: str = ""  # where each pipeline has a process of its own: the method of its context's rows
 
 
@@ -341,8 +303,6 @@ ARMS = {
         Arm("sequential"),
         Arm("two-streams", _two_streams, streams=True),
         Arm("two-threads", _two_threads, streams=True, threads=NAMES),
-        # SuperPoint and both matchers ask the GPU for sizes or copy from ordinary memory, which ends a capture.
-        Arm("cuda-graphs", captured=("dinov2",)),
         Arm("pipeline", _results_behind, ahead=True, threads=("results",)),
         Arm("prefetch", ahead=True),
         Arm("no-prefetch", pageable=True),

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from octopus.backends import cpu
 from octopus_study.baselines.availability import Unavailable
-from octopus_study.measure import Case, Row, available_cores, unavailable
+from octopus_study.measure import Case, Row, unavailable
 from octopus_study.measure.rows import describe
 from octopus_study.measure.worker import Worker
 from octopus_study.studies.comparison import Comparison
@@ -36,12 +36,10 @@ log = logging.getLogger(__name__)
 PROCESSES, PROCESSES_MPS = "two-processes", "two-processes-mps"
 TURNED_OFF = "the configuration has concurrency.processes off"
 WARM_UPS = 2
-READY_SECONDS = 180.0  # imports and weights, with many processes at once on few cores
+READY_SECONDS = 180.0  # imports and weights
 ANSWER_SECONDS = 60.0
 # Runs that are traced: uploads beside kernels are judged by their interval, what else a trace shows needs fewer.
 TRACED, TRACED_AHEAD = 5, 20
-# All processes import at once where there is room; elsewhere each is started when it is needed.
-CORES, BYTES = 8, 3 << 30
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ class Child:
 
 
 class Process(Worker):
-    """The parent's side of a `Child`; it gets ready by itself once it is started.
+    """The parent's side of a `Child`.
 
     Parameters
     ----------
@@ -118,25 +116,16 @@ class Process(Worker):
         self, order: Order, environment: Mapping[str, str] | None = None, target: str = f"{__name__}:Child"
     ) -> None:
         super().__init__(f"the process of {order.arm}", environment)
-        self._order, self._target, self._waiting = order, target, False
-
-    def start(self) -> None:
-        """Start it, once."""
-        if not self.pid:
-            super().start()
-            self._waiting = True
-            self.keep(self._target, self._order)
+        self._order, self._target = order, target
 
     def ready(self) -> None:
-        """Wait until it has imported everything and built its models on the host."""
+        """Start it, and wait until it has imported everything and built its models on the host."""
         self.start()
-        if self._waiting:
-            self._waiting = False
-            self.hear(READY_SECONDS)
+        self.keep(self._target, self._order)
+        self.hear(READY_SECONDS)
 
     def request(self, command: str, seconds: float = ANSWER_SECONDS, **options: Any) -> Any:
-        """Tell it something when it is ready, and wait for the answer."""
-        self.ready()
+        """Tell it something, and wait for the answer."""
         return self.ask(command, seconds=seconds, **options)
 
 
@@ -160,10 +149,10 @@ class Processes:
         """The results of all, each on its own, by pipeline and name."""
         return {name: array for worker in self.workers for name, array in worker.request("check").items()}
 
-    def close(self, kill: bool = False) -> None:
+    def close(self) -> None:
         """End all."""
         for worker in self.workers:
-            worker.close(kill=kill)
+            worker.close()
 
 
 class Pool:
@@ -203,41 +192,16 @@ class Pool:
         self.methods: dict[str, Processes] = {}
         self.missing = {} if processes else dict.fromkeys((PROCESSES, PROCESSES_MPS), TURNED_OFF)
         self.notes: dict[str, Any] = {}
-        self._arms: dict[str, Processes] = {}
         self._mps: Mps | None = None
         self._base = 0
         self._contexts = Counter[str]()
 
     def __enter__(self) -> Pool:
-        with ExitStack() as stack:  # a daemon that was started is stopped where the rest fails
-            self._base = self._free()
-            for name in [name for name in ARMS if name not in self.missing]:
-                try:
-                    self._arms[name] = Processes(list(self._processes(ARMS[name], stack)))
-                except (Unavailable, OSError) as error:
-                    self.missing[name] = describe(error)
-                    log.warning("%s: %s", name, self.missing[name])
-            processes = [process for arm in self._arms.values() for process in arm.workers]
-            if available_cores() >= CORES and cpu.free_bytes() >= BYTES * len(processes):
-                log.info("%d processes get ready", len(processes))
-                for process in processes:
-                    process.start()
-            self._stack = stack.pop_all()
+        self._base = self._free()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-
-    def _processes(self, arm: Arm, stack: ExitStack) -> Iterator[Process]:
-        """The processes of an arm; of MPS the daemon is there before its clients, and stays until they have ended."""
-        environment: dict[str, str] = {}
-        if arm.name == PROCESSES_MPS:
-            self._mps = stack.enter_context(self._make_mps())
-            environment = self._mps.environment
-        for name in ALONE if arm.processes else (arm.name,):
-            process = self._make(replace(self._order, arm=name), environment)
-            stack.callback(process.close)
-            yield process
 
     def work(self, memory: Iterable[Comparison]) -> Iterator[Row]:
         """Everything that needs the GPU's memory to itself; the arms of two processes are ready behind it.
@@ -251,12 +215,11 @@ class Pool:
         # First the one whose first client also starts the server: `_base` is from before that.
         for name in sorted(ARMS, key=(PROCESSES_MPS, PROCESSES, *ARMS).index):
             try:
-                yield from self._rows(memory[0].case, ARMS[name])
+                with ExitStack() as stack:
+                    yield from self._rows(memory[0].case, ARMS[name], stack)
             except Exception as error:  # this arm has no number, the others go on
                 self.missing[name] = describe(error)
                 log.warning("%s: %s", name, self.missing[name])
-                if name in self._arms:
-                    self._arms[name].close(kill=True)
                 reasons = dict.fromkeys((name, ARMS[name].processes), self.missing[name])
                 yield from (row for comparison in memory for row in comparison.missing(reasons))
 
@@ -264,28 +227,33 @@ class Pool:
         """Why what was timed with MPS was not, or an empty text."""
         if self._mps is None or PROCESSES_MPS not in self.methods:
             return ""
-        return self._mps.wait_for(self._ids(), 0.0)
+        return self._mps.wait_for(self.notes["mps"]["processes"], 0.0)
 
-    def _rows(self, case: Case, arm: Arm) -> list[Row]:
+    def _rows(self, case: Case, arm: Arm, stack: ExitStack) -> list[Row]:
         """Contexts and memory of an arm; one of one process is traced and ends, that of two waits to be timed."""
         if arm.name in self.missing:
             raise Unavailable(self.missing[arm.name])
-        method = self._arms[arm.name]
-        for process in method.workers:
-            process.ready()
+        environment, parts = dict[str, str](), list(ALONE) if arm.processes else [arm.name]
+        if arm.name == PROCESSES_MPS:  # whose daemon is there before its clients, and stays until they have ended
+            self._mps = stack.enter_context(self._make_mps())
+            environment = self._mps.environment
+        workers = [self._make(replace(self._order, arm=name), environment) for name in parts]
+        for worker in workers:
+            stack.callback(worker.close, kill=True)
+            worker.ready()
         before = self._base if arm.name == PROCESSES_MPS else self._free()
-        rows = [row for process in method.workers for row in self._context(case, arm, process)]
+        rows = [row for worker in workers for row in self._context(case, arm, worker)]
         if arm.name == PROCESSES_MPS:
-            self._prove()
-        for process in method.workers:
-            process.request("load")
+            self._prove(workers)
+        for worker in workers:
+            worker.request("load")
+        method = Processes(workers)
         method.run()
         rows.append(case.row(arm.name, "memory", "device_delta", "bytes", before - self._free()))
-        if arm.processes:
-            self.methods[arm.name] = method
-        else:
-            rows += _traces(case, arm, method.workers[0])
-            method.close(kill=True)
+        if not arm.processes:
+            return [*rows, *_traces(case, arm, workers[0])]
+        self.methods[arm.name] = method
+        self._stack.enter_context(stack.pop_all())
         return rows
 
     def _context(self, case: Case, arm: Arm, process: Process) -> Iterator[Row]:
@@ -300,16 +268,14 @@ class Pool:
             self._contexts[name] += 1
             yield case.row(name, "memory", "process_context", "bytes", taken, block=block)
 
-    def _prove(self) -> None:
-        """The daemon's clients are these processes and nobody else; otherwise the arm doesn't run."""
+    def _prove(self, workers: Iterable[Process]) -> None:
+        """The daemon's clients are these processes and no others; otherwise the arm doesn't run."""
         assert self._mps is not None
-        reason = self._mps.wait_for(self._ids())
-        self.notes["mps"] = {"clients": sorted(self._mps.clients()), "processes": self._ids()}
+        processes = [worker.pid for worker in workers]
+        reason = self._mps.wait_for(processes)
+        self.notes["mps"] = {"clients": sorted(self._mps.clients()), "processes": processes}
         if reason:
             raise Unavailable(reason)
-
-    def _ids(self) -> list[int]:
-        return [process.pid for process in self._arms[PROCESSES_MPS].workers]
 
 
 def _traces(case: Case, arm: Arm, process: Process) -> Iterator[Row]:

@@ -59,11 +59,13 @@ def plan(context: Context) -> list[Part]:
 def _measure(context: Context, part: Part) -> Iterator[Row]:
     if context.device != "cuda":
         raise Unavailable(NO_GPU)
+    from octopus_study.measure.cuda import free_memory
+
     torch, zoo = models.load(context.device)
     device, frame = Device(torch), context.workload.frame
     order = Order(BASE, frame, context.seed)
     makespan, *latencies, stages, memory, contexts = part.comparisons
-    with Pool(order, _free, context.config.concurrency.processes) as pool:
+    with Pool(order, free_memory, context.config.concurrency.processes) as pool:
         pipelines = models.build(NAMES, frame, context.seed, torch, zoo)
         yield from pool.work([memory, contexts])
         for pipeline in pipelines.values():
@@ -78,12 +80,6 @@ def _measure(context: Context, part: Part) -> Iterator[Row]:
         }
         yield from _timed(context, [makespan, *latencies], device, pipelines, pool)
         yield from _stage_rows(context, stages, device, pipelines.values())
-
-
-def _free() -> int:
-    from octopus_study.measure.cuda import free_memory
-
-    return free_memory()
 
 
 def _stage_rows(context: Context, compared: Comparison, device: Device, pipelines: Iterable[Pipeline]) -> list[Row]:

@@ -10,13 +10,14 @@ those of every library.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from octopus_study.baselines.availability import make_all, require_room
+from octopus_study.baselines.availability import Unavailable, make_all, need_torch, require_room
 from octopus_study.measure import Case, Method, Row
 from octopus_study.measure.bandwidth import copying, fill
 from octopus_study.status import NO_ANSWER
@@ -25,7 +26,6 @@ from octopus_study.studies.context import Context, empty_caches
 from octopus_study.studies.images import libraries, own
 from octopus_study.studies.images.job import BATCHES, ImageJob, ImageMethod, job_of
 from octopus_study.studies.images.owners import OWNERS, BlockSearch
-from octopus_study.studies.trace import count_launches
 
 KERNEL, WHOLE, LAUNCHES = "kernel", "end_to_end", "launches"
 # What fills a result, and what copies as many bytes as are read and written, by the result's dtype.
@@ -110,6 +110,27 @@ def _rows(context: Context, part: Part) -> Iterator[Row]:
 def _made(kind: type[ImageMethod], job: ImageJob) -> ImageMethod:
     require_room(kind.name, job.device, RESULTS_PER_METHOD * 4 * prod(job.shape))
     return kind(job)
+
+
+def count_launches(run: Callable[[], object]) -> int:
+    """Kernels that PyTorch's profiler sees on the GPU, whoever launches them.
+
+    Raises
+    ------
+    Unavailable
+        There is no PyTorch, or its profiler sees nothing on this machine.
+    """
+    torch: Any = need_torch("cuda", "baselines")
+    run()
+    torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+        run()
+        torch.cuda.synchronize()
+    on_gpu = [event.name for event in profiler.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+    count = sum(not name.startswith(("Memcpy", "Memset")) for name in on_gpu)
+    if not count:
+        raise Unavailable("the profiler saw no kernel")
+    return count
 
 
 def _timed(

@@ -1,13 +1,19 @@
-"""Rounds of windows: in each every method has one; a round in which the device was slowed down is thrown away whole."""
+"""Rounds of windows: in each every method has one; a round in which the device was slowed down is thrown away whole.
+
+Heat and hardware brakes make a window a measurement of the room. The power cap is different: a board that a load drives
+to its limit stays there, and a user of that load gets just that. Such a window is kept, since its time and its energy
+are of the same stretch, and its rows say for how much of it the cap held.
+"""
 
 from __future__ import annotations
 
 import logging
 import math
 import statistics
+import time
 from dataclasses import dataclass, field
 
-from octopus_study.measure import Case, Row, unavailable
+from octopus_study.measure import Case, CpuThrottle, GpuThrottle, Row, _nvml, unavailable
 from octopus_study.studies.power.rows import ENERGY, Taken
 
 log = logging.getLogger(__name__)
@@ -100,3 +106,40 @@ class Rounds:
         names = {name for windows in self.kept.values() for name in windows} - set(self.failed)
         counts = (sum(taken.energy is not None for _, taken in self.of(name)) for name in names)
         return any(0 < energies < self.least for energies in counts)
+
+
+_POWER_REASONS = ("power cap", "power limit")
+
+
+class Watch:
+    """Was the device slowed down during a window, and was it its power cap? Asked after each."""
+
+    def __init__(self, throttle: GpuThrottle | CpuThrottle) -> None:
+        self._throttle, self._is_gpu = throttle, isinstance(throttle, GpuThrottle)
+        self.readable = throttle.readable
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget what was until now."""
+        self._throttle()
+        self._capped_ns, self._at_ns = self._lost_to_cap(), time.monotonic_ns()
+
+    def slowed(self) -> str:
+        """Say what but the power cap slowed the device down since the last call; empty when nothing did."""
+        reasons = (self._throttle() or "").split(", ")
+        return ", ".join(one for one in reasons if one and not one.startswith(_POWER_REASONS))
+
+    def capped(self) -> float | None:
+        """Return the share of the time since the last call in which the power cap held; None where it isn't told."""
+        before, since = self._capped_ns, self._at_ns
+        self._capped_ns, self._at_ns = self._lost_to_cap(), time.monotonic_ns()
+        if before is None or self._capped_ns is None:
+            return None
+        return min(1.0, (self._capped_ns - before) / max(self._at_ns - since, 1))
+
+    def _lost_to_cap(self) -> int | None:
+        """Return for how long the power policy has held the clocks down, in nanoseconds since the driver was loaded."""
+        if not self._is_gpu:
+            return None
+        status = _nvml.read("nvmlDeviceGetViolationStatus", "NVML_PERF_POLICY_POWER")
+        return None if status is None else int(status.violationTime)

@@ -24,13 +24,13 @@ from octopus_study.power.energy import window_energy
 from octopus_study.power.selftest import SYSTEM_CLOCK, TimeSource
 from octopus_study.power.session import NoUsableSensor, PowerSession, open_session
 from octopus_study.power.source import SensorError
-from octopus_study.power.windows import Window, back_to_back, idle, paced, rate_missed, stretch
+from octopus_study.power.windows import Stretch, Window, back_to_back, idle, paced, rate_missed, stretch
 from octopus_study.status import NO_ANSWER
 from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import ReferenceCrops, reference_of
 from octopus_study.studies.power.methods import AGAIN, NAMES, make_methods
-from octopus_study.studies.power.rounds import Rounds
+from octopus_study.studies.power.rounds import Rounds, Watch
 from octopus_study.studies.power.rows import (
     BACK_TO_BACK,
     ENERGY,
@@ -46,13 +46,13 @@ from octopus_study.studies.power.rows import (
     method_rows,
     trace_rows,
 )
-from octopus_study.studies.power.sampling import sampling_rows
-from octopus_study.studies.power.watch import Watch
 
 log = logging.getLogger(__name__)
 
 Opener = Callable[[str], AbstractContextManager[PowerSession]]
 STUDY, WORKLOAD = "power", "visdrone"
+# What sampling costs: frames of the smallest batch, whose time is the host's, with the sampler and without it.
+TURNS, TURN = 5, Stretch(seconds=1.0, settle_seconds=0.3, tail_seconds=0.0)
 IDLE_SETTLE_SECONDS = 3.0  # boards are back at their idle power 1 to 2 s after a load
 
 
@@ -231,14 +231,19 @@ class _Sweep:
         return [*rows, rounds.discarded_row(case, layer, self.watch.readable)]
 
     def _sampling_rows(self, case: Case, method: Method) -> list[Row]:
+        """A frame's time while the sampler reads and while it waits, in turns, of which another begins each time."""
         rows: list[Row] = []
         try:
-            rows.extend(sampling_rows(case, self.session, method.run, self.clock))
-            self._collect()
+            for block in range(TURNS):
+                for sampled in (bool(block % 2), not block % 2):
+                    (self.session.sampler.resume if sampled else self.session.sampler.pause)()
+                    window = back_to_back(method.run, TURN, self.clock)
+                    name = f"{BASE}-sampled" if sampled else f"{BASE}-unsampled"
+                    rows.append(case.row(name, HOST, "time_per_frame", "ms", window.frame_ms, block=block))
         except Exception as error:  # it is worth knowing, but not worth the windows before it
             log.warning("what sampling costs: %s", error)
-            where = f"{BASE}-sampled", HOST, "sampling_cost", "fraction"
-            rows.append(unavailable(case, *where, describe(error)))
+            rows.append(unavailable(case, f"{BASE}-sampled", HOST, "sampling_cost", "fraction", describe(error)))
+        self.session.sampler.resume()
         return rows
 
     def _notes(self) -> dict[str, object]:

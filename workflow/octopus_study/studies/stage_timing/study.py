@@ -15,10 +15,16 @@ from octopus_study.baselines.published import NLaunches, Published
 from octopus_study.data.workload import sample_boxes
 from octopus_study.measure import Case, Method, Row
 from octopus_study.measure.bandwidth import fill
-from octopus_study.studies import one_thread
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.crops import ReferenceCrops, checked_rows, crop_job, every_checked, reference_of
+from octopus_study.studies.crops import (
+    ReferenceCrops,
+    checked_rows,
+    crop_job,
+    every_checked,
+    one_thread_part,
+    reference_of,
+)
 from octopus_study.studies.stage_timing import machine
 
 WORKLOAD = "visdrone"
@@ -34,7 +40,7 @@ def plan(context: Context) -> Iterator[Part]:
     for count in context.counts(context.config.stage_timing):
         yield Part(partial(_measure, crops=crops), _comparisons(context, _case(context, count)))
     if context.device == "cpu":
-        yield one_thread.part(_case(context, shared, f"{WORKLOAD}-1thread"), crops)
+        yield one_thread_part(_case(context, shared, f"{WORKLOAD}-1thread"), crops)
     yield from machine.launch_parts(context)
     yield Part(lambda context, _: machine.bandwidth(context))
 

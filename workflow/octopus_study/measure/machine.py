@@ -180,7 +180,6 @@ def _gpu_facts() -> dict[str, Any]:
     memory = _nvml.read("nvmlDeviceGetMemoryInfo")
     cuda = _nvml.read_system("nvmlSystemGetCudaDriverVersion_v2")
     capability = _nvml.read("nvmlDeviceGetCudaComputeCapability")
-    mig = _nvml.read("nvmlDeviceGetMigMode")
     return {
         "name": gpu_name(),
         "board": board_model(),
@@ -189,56 +188,31 @@ def _gpu_facts() -> dict[str, Any]:
         "compute_capability": ".".join(map(str, capability)) if capability else None,
         "memory_bytes": None if memory is None else int(memory.total),
         "power_limit_w": _nvml.scaled(_nvml.read("nvmlDeviceGetEnforcedPowerLimit"), 1e-3),
-        "power_limit_default_w": _nvml.scaled(_nvml.read("nvmlDeviceGetPowerManagementDefaultLimit"), 1e-3),
         "clock_sm_max_mhz": _nvml.read("nvmlDeviceGetMaxClockInfo", "NVML_CLOCK_SM"),
         "clock_memory_max_mhz": _nvml.read("nvmlDeviceGetMaxClockInfo", "NVML_CLOCK_MEM"),
-        "mig": None if mig is None else bool(mig[0]),
     }
 
 
 def _gpu_state() -> dict[str, Any]:
     reasons = throttle_reasons()
-    processes = _nvml.read("nvmlDeviceGetComputeRunningProcesses")
     return {
         "clock_sm_mhz": _nvml.read("nvmlDeviceGetClockInfo", "NVML_CLOCK_SM"),
         "clock_memory_mhz": _nvml.read("nvmlDeviceGetClockInfo", "NVML_CLOCK_MEM"),
         "temperature_c": _nvml.read("nvmlDeviceGetTemperature", "NVML_TEMPERATURE_GPU"),
         "throttle_reasons": None if reasons is None else list(reasons),
-        "performance_state": _nvml.read("nvmlDeviceGetPerformanceState"),
-        "compute_processes": None if processes is None else len(processes),
     }
 
 
 def _cpu_facts() -> dict[str, Any]:
-    flags = re.search(r"^flags\s*:(.*)$", _text(Path("/proc/cpuinfo")) or "", re.MULTILINE)
     return {
         "model": cpu_model(),
-        "architecture": platform.machine(),
         "cores": available_cores(),
-        "cores_installed": psutil.cpu_count(logical=False),
-        "logical_installed": psutil.cpu_count(logical=True),
         "governor": _text(CPU_ROOT / "cpu0/cpufreq/scaling_governor"),
-        "virtual_machine": " hypervisor " in f"{flags[1]} " if flags else None,
     }
 
 
 def _cpu_state() -> dict[str, Any]:
-    """Return the CPU's state; `steal_s` is time that the hypervisor gave to others since the boot."""
-    frequency = _or_none(psutil.cpu_freq)
-    load = _or_none(os.getloadavg)
-    return {
-        "clock_mhz": frequency.current if frequency and frequency.current else None,
-        "load_average_1min": load[0] if load else None,
-        "steal_s": getattr(psutil.cpu_times(), "steal", None),
-    }
-
-
-def _or_none(read: Any) -> Any:
-    """Call a reading that some systems lack."""
-    try:
-        return read()
-    except (OSError, AttributeError, RuntimeError):
-        return None
+    return {"load_average_1min": os.getloadavg()[0] if hasattr(os, "getloadavg") else None}
 
 
 def _operating_system() -> str:

@@ -36,7 +36,7 @@ from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec, beside
 from octopus_study.report.tables.writers import MISSING, Table
-from octopus_study.report.view import KERNEL, View
+from octopus_study.report.view import View
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -286,7 +286,7 @@ def ladder(frame: Frame) -> Table:
         def cell(view: View) -> str:
             if name not in LADDER:
                 return cells.number_text(view.frame, view.key(f"gain.{name}.{place}", **of_table))
-            keys = view.cases(SUBJECT, "kernel", (KERNEL,), order=[f"{place}-ladder"])
+            keys = view.cases(SUBJECT, "kernel", ("device",), order=[f"{place}-ladder"])
             return cells.number_text(view.frame, keys[0].speedup(name)) if keys else MISSING
 
         return cell

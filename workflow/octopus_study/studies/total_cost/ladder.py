@@ -18,7 +18,6 @@ from octopus_study.measure import Case, Row
 from octopus_study.studies.comparison import BASE, Comparison, Part, compare
 from octopus_study.studies.context import Context
 
-CPU_IMAGES = 100
 SECONDS = 1.0  # once there is the least number of blocks
 GIVE_UP_SECONDS = 60.0  # without it; one thread per image takes seconds per run
 KERNELS = {"one-thread-per-image": "image_per_thread", "linear-search": "linear_search"}
@@ -27,19 +26,14 @@ BLOCKS_PER_SM = 8
 
 
 def ladder_part(context: Context, case: Case, shapes: NDArray[np.int64]) -> Part:
-    """Kernel times on uint8 images and 3x3 means.
-
-    A CPU does the first images alone: its linear searches would take minutes.
-    """
-    shapes = shapes if context.device == "cuda" else shapes[:CPU_IMAGES]
+    """Kernel times on uint8 images and 3x3 means, on a GPU."""
     case = case._replace(workload=f"{case.workload}-ladder", n=len(shapes))
     comparison = Comparison(case, "kernel", context.kernel_layer, (BASE, *KERNELS))
 
     def measure(context: Context, part: Part) -> Iterator[Row]:
         job = RaggedJob("blur3x3", shapes, "uint8", context.device, context.seed)
-        make = _on_cpu if job.device == "cpu" else _on_gpu
         methods = [job.method(BASE, job.kernel("block_search"))]
-        methods += [job.method(name, make(job, kernel)) for name, kernel in KERNELS.items()]
+        methods += [job.method(name, _kernel(job, kernel)) for name, kernel in KERNELS.items()]
         budget = replace(context.budget_within(SECONDS), give_up_seconds=GIVE_UP_SECONDS)
         yield from compare(context, comparison, methods, job.check(methods), budget=budget)
         yield part.case.row("batch", "deterministic", "elements", "count", job.total)
@@ -47,15 +41,7 @@ def ladder_part(context: Context, case: Case, shapes: NDArray[np.int64]) -> Part
     return Part(measure, (comparison,))
 
 
-def _on_cpu(job: RaggedJob, name: str) -> Callable[[], object]:
-    from octopus_study.kernels.cpu import ragged_ladder
-
-    heights, widths = np.ascontiguousarray(job.shapes.T)
-    kernel = getattr(ragged_ladder, name)
-    return lambda: kernel(job.values, job.out, job.offsets, widths, heights)
-
-
-def _on_gpu(job: RaggedJob, name: str) -> Callable[[], object]:
+def _kernel(job: RaggedJob, name: str) -> Callable[[], object]:
     from cuda.core import LaunchConfig, launch
 
     from octopus.backends.cuda import compile, stream_of

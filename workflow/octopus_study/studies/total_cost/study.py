@@ -42,7 +42,7 @@ def plan(context: Context) -> Iterator[Part]:
             case = Case(STUDY, "synthetic", f"{mix}-{kernel}", len(shapes))
             comparisons = tuple(_comparisons(context, case, kernel))
             yield Part(partial(_measure, KERNELS[kernel], shapes), comparisons)
-            if (mix, kernel) == (LADDER_MIX, FIRST_KERNEL) and settings.ladder:
+            if (mix, kernel) == (LADDER_MIX, FIRST_KERNEL) and settings.ladder and context.device == "cuda":
                 yield ladder_part(context, case, shapes)
 
 

@@ -93,18 +93,6 @@ def test_an_object_is_kept_and_read_between_requests(worker):
     assert worker.ask("found", seconds=20) - before > 5
 
 
-def test_a_fork_answers_or_says_why_or_is_ended(worker):
-    process = worker.ask(of("process"), seconds=20)
-    assert worker.ask_fork(of("process"), seconds=20) != process
-    with pytest.raises(Unavailable, match="ZeroDivisionError"):
-        worker.ask_fork(of("fails"), seconds=20)
-    with pytest.raises(WorkerError, match="the process ended by SIGKILL"):
-        worker.ask_fork(of("killed"), seconds=20)
-    with pytest.raises(WorkerError, match="the process gave no answer for 1 s: still loading"):
-        worker.ask_fork(of("hangs"), seconds=1)
-    assert worker.ask(of("process"), seconds=20) == process
-
-
 def test_a_process_ends_with_what_uses_it_and_closing_twice_is_nothing():
     with Worker("the process") as worker:
         process = worker.ask(of("process"), seconds=20)

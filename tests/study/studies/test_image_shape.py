@@ -133,7 +133,7 @@ def test_the_settings_of_cudnn_hold_for_the_run_alone(torch):
 def test_a_process_that_fails_leaves_gaps_with_its_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(forwards, "__name__", "octopus.no_such_module")
     some = orders(tmp_path, ["as-published"], compared=False)
-    rows = list(forwards.in_forks(some, tmp_path))
+    rows = list(forwards.in_processes(some, tmp_path))
     validate_rows(rows)
     assert {row.n for row in rows} == {68}
     assert all("No module named 'octopus.no_such_module'" in row.answer for row in rows)

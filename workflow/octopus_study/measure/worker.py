@@ -42,7 +42,6 @@ class _Request(NamedTuple):
     arguments: tuple[Any, ...]
     options: dict[str, Any]
     kept: bool = False
-    fork_seconds: int = 0
 
 
 class Worker:
@@ -112,11 +111,6 @@ class Worker:
         self.tell(target, *arguments, **options)
         return self.hear(seconds, meanwhile)
 
-    def ask_fork(self, target: str, *arguments: Any, seconds: int) -> Any:
-        """The same of a fork of the process, which has what that imported; it is killed after `seconds`."""
-        self._send(_Request(target, arguments, {}, fork_seconds=seconds))
-        return self.hear(seconds + END_SECONDS)
-
     def hear(self, seconds: float, meanwhile: Callable[[], object] | None = None) -> Any:
         """The next answer; `meanwhile` is called now and then until it comes.
 
@@ -130,8 +124,6 @@ class Worker:
         end = time.monotonic() + seconds
         length = int.from_bytes(self._read(_LENGTH_BYTES, end, seconds, meanwhile), "big")
         kind, value = pickle.loads(self._read(length, end, seconds, meanwhile))
-        if kind == "ended":
-            raise WorkerError(f"{self.name} {value}{self._last_words()}", value)
         if kind == "error":
             raise value
         return value
@@ -253,9 +245,6 @@ def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
             request = _Request(*pickle.loads(_exactly(requests, length)))
         except EOFError:
             return
-        if request.fork_seconds:
-            _answer_by_fork(request, answers)
-            continue
         answer = _answer(request, held)
         if request.kept and answer[0] == "answer":
             held, answer = answer[1], ("answer", None)
@@ -286,26 +275,6 @@ def _answer(request: _Request, held: Any) -> tuple[str, Any]:
 
         print_exc()
         return "error", Unavailable(describe(error))
-
-
-def _answer_by_fork(request: _Request, answers: IO[bytes]) -> None:
-    """Answer in a fork; one that ends without an answer is told as such."""
-    sys.stderr.flush()
-    child = os.fork()
-    if child:
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        if code:
-            late = code == -signal.SIGALRM
-            how = f"gave no answer for {request.fork_seconds} s" if late else _how(code)
-            _write(answers, ("ended", how))
-        return
-    try:
-        end_with_parent()
-        signal.alarm(request.fork_seconds)  # whose default is to end the process
-        _write(answers, _answer(request, None))
-        os._exit(0)
-    finally:
-        os._exit(1)  # nothing that belongs to the parent is cleaned up here
 
 
 if __name__ == "__main__":

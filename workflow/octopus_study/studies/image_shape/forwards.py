@@ -1,9 +1,5 @@
 """Memory and time of forwards by the width of the image, each order in a process that has yet to meet the GPU.
 
-What takes seconds to import is imported once; then each order is carried out in a fork of that process. Nothing before
-the fork may start CUDA, which survives no fork: importing deepinv does (it looks for the GPU with the most free
-memory), so that this is left to the forks.
-
 Of each width the first forward is measured apart, since there cuDNN tries out what it is told to and CUDA loads
 kernels. The second gives the other numbers: the cache of PyTorch's allocator is emptied and its peaks are reset, then
 
@@ -20,7 +16,6 @@ import gc
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -79,28 +74,19 @@ class Order:
         return [unavailable(case, self.method, *quantity, reason) for quantity in QUANTITIES]
 
 
-def in_forks(orders: Sequence[Order], folder: Path) -> Iterator[Row]:
+def in_processes(orders: Sequence[Order], folder: Path) -> Iterator[Row]:
     """The rows of all orders; those of one that failed say why.
 
     `folder` holds `image.npy`, the image at its greatest width, (H, W, 3) uint8.
     """
     log.info("%d processes, one after the other", len(orders))
-    with Worker("its process") as worker:
-        for order in orders:
-            try:
-                worker.start()  # anew if the one before has ended
-                worker.ask(f"{__name__}:import_once", seconds=SECONDS)
-                asked = (f"{__name__}:measure", order, folder)
-                yield from worker.ask_fork(*asked, seconds=SECONDS)
-            except OctopusError as error:
-                log.warning("%s, %s: %s", order.workload, order.method, error)
-                yield from order.gaps(str(error))
-
-
-def import_once() -> None:
-    """Import, ahead of the forks, what takes seconds and doesn't start CUDA."""
-    for module in ("torch", "torchvision", "octopus_study.measure.runner", "octopus_study.measure.throttle"):
-        import_module(module)
+    for order in orders:
+        try:
+            with Worker("its process") as worker:
+                yield from worker.ask(f"{__name__}:measure", order, folder, seconds=SECONDS)
+        except OctopusError as error:
+            log.warning("%s, %s: %s", order.workload, order.method, error)
+            yield from order.gaps(str(error))
 
 
 def measure(order: Order, folder: Path) -> list[Row]:

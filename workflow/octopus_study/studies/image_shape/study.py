@@ -54,7 +54,7 @@ def _shapes(context: Context, part: Part, orders: Sequence[Order]) -> Iterator[R
     context.notes["cudnn"] = torch.backends.cudnn.version()
     with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder) / "image.npy", _image(context))
-        yield from forwards.in_forks(orders, Path(folder))
+        yield from forwards.in_processes(orders, Path(folder))
 
 
 def _torch(context: Context) -> Any:

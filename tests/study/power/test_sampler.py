@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -115,7 +116,7 @@ class Moved:
 
     def __init__(self, patch: pytest.MonkeyPatch, read_ns: int = 10_000) -> None:
         self.now_ns, self.read_ns = 10**9, read_ns
-        self.source, self.power_mw, self.counter_mj = self, 5000, None
+        self.power_mw, self.counter_mj = 5000, None
         self.changes = lambda seconds: None
         clock = SimpleNamespace(
             monotonic=lambda: self.now_ns * 1e-9, monotonic_ns=lambda: self.now_ns, sleep=self.sleep
@@ -132,42 +133,27 @@ class Moved:
         return Sample(self.now_ns, self.read_ns, Watt.from_power(MilliWatt(self.power_mw, BOARD)), counter)
 
 
-def test_the_period_is_the_time_between_new_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    moved = Moved(monkeypatch)
-    moved.changes = lambda seconds: setattr(moved.source, "power_mw", 5000 + int(seconds / 0.1))
-    period, read = measure_period(moved.source)
-    assert period == pytest.approx(0.1, rel=0.03)
-    assert read == pytest.approx(1e-5)
+# Seconds between new powers and between advances of the counter, every how many readings fail, and the period.
+PERIODS = [(0.1, None, 0, 0.1), (0.45, 0.1, 0, 0.1), (0.05, None, 4, 0.05), (1e9, None, 0, None)]
 
 
-def test_a_counter_gives_the_period_where_an_idle_power_repeats_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    moved = Moved(monkeypatch)
+@pytest.mark.parametrize(("power", "counter", "fails", "period"), PERIODS)
+def test_the_period_is_the_time_between_new_values(
+    power: float, counter: float | None, fails: int, period: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved, calls = Moved(monkeypatch), itertools.count(1)
 
     def changes(seconds: float) -> None:
-        moved.source.counter_mj = int(seconds / 0.1)
-        moved.source.power_mw = 5000 + int(seconds / 0.45)
-
-    moved.changes = changes
-    assert measure_period(moved.source)[0] == pytest.approx(0.1, rel=0.03)
-
-
-def test_a_value_that_repeats_itself_has_no_period(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert measure_period(Moved(monkeypatch).source)[0] is None
-
-
-def test_a_reading_that_fails_meanwhile_does_not_end_the_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    moved, calls = Moved(monkeypatch), iter(range(10**6))
-    moved.changes = lambda seconds: setattr(moved.source, "power_mw", 5000 + int(seconds / 0.05))
-    healthy = moved.source.read
-
-    def read() -> Sample:
-        if next(calls) % 4 == 3:
+        moved.power_mw = 5000 + int(seconds / power)
+        moved.counter_mj = None if counter is None else int(seconds / counter)
+        if fails and next(calls) % fails == 0:
             moved.sleep(0.001)
             raise SensorError("try again")
-        return healthy()
 
-    moved.source.read = read
-    assert measure_period(moved.source)[0] == pytest.approx(0.05, rel=0.1)
+    moved.changes = changes
+    found, read = measure_period(moved)
+    assert found == (None if period is None else pytest.approx(period, rel=0.1))
+    assert read == pytest.approx(1e-5)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +178,7 @@ def test_the_interval_follows_period_and_reading(
 
 def test_beats_keep_their_grid_and_leave_out_those_that_were_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     moved = Moved(monkeypatch, read_ns=1_000_000)
-    beat = Beat(moved.source, 0.01)
+    beat = Beat(moved, 0.01)
     times = []
     for late in (0.0, 0.0, 0.035, 0.0):
         moved.sleep(beat.wait_s())

@@ -100,15 +100,6 @@ def test_the_record_is_json_with_what_each_check_measured() -> None:
     assert record["update_seconds"] == pytest.approx(0.02)
 
 
-def test_a_sensor_that_answers_nothing_fails_and_its_record_is_still_json() -> None:
-    silent = machine()
-    silent.read = refuse
-    test = silent.test()
-    assert test.failed == ("readable",)
-    assert "Not Supported" in test.reason
-    assert json.dumps(test.record(), allow_nan=False)
-
-
 def test_a_failed_look_beside_the_power_is_missing_and_a_mistake_of_units_stops_the_test() -> None:
     board = machine(voltages_mv={"in1_input": 4990})
     board.parts = refuse

@@ -8,11 +8,9 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fake_sensors import FakeBoard, JetsonTree
-from misreadings import forbid
 
 from octopus_study.doctor import MISSING, OK, _opened
 from octopus_study.measure import _nvml
@@ -24,7 +22,6 @@ from octopus_study.power.quantities import Channel, MicroWatt, MilliAmpere, Mill
 from octopus_study.power.source import SensorError
 
 INTEGER, NONE, RAIL = "holds .*, not an integer", "no quantity of that name", "belongs to no rail"
-OFF = "in1_enable is 0: the channel is switched off"
 # File of the chip, what it holds, and what comes of reading it: a type, or the words and the rule of a refusal.
 FILES: list[tuple[str, str, type | tuple[str, str]]] = [
     ("in1_input", "-42", MilliVolt),
@@ -56,20 +53,6 @@ def test_a_file_gives_the_type_of_its_name_or_is_refused(
     with pytest.raises(SensorError, match=outcome[0]) as caught:
         hwmon.read(chip / name)
     assert caught.value.check == outcome[1]
-
-
-def test_a_file_that_is_missing_forbidden_or_off_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SensorError, match=r"in1_input can't be read \(No such file or directory\)"):
-        hwmon.read(tmp_path / "in1_input")
-    tree = JetsonTree(tmp_path)
-    tree.write("in1_enable", 0)
-    for name in ("in1_input", "curr1_input"):
-        with pytest.raises(SensorError, match=OFF) as caught:
-            hwmon.read(tree.chip / name)
-        assert caught.value.check == "enabled"
-    forbid(monkeypatch, "in2_input")
-    with pytest.raises(SensorError, match="in2_input may not be read by this user: give read permission on it"):
-        hwmon.read(tree.chip / "in2_input")
 
 
 def test_another_chip_may_number_its_voltages_as_it_likes(tmp_path: Path) -> None:
@@ -186,20 +169,6 @@ def _answer(board: FakeBoard, name: str, value: object) -> Callable[[object], ob
         return value
 
     return answer
-
-
-@pytest.mark.parametrize(
-    ("settings", "broken", "words"),
-    [
-        ({"instant": False}, {"nvmlDeviceGetPowerUsage": "Not Supported"}, "PowerUsage: Not Supported"),
-        ({"limit_mw": 0}, {}, "power limit of 0 W"),
-    ],
-)
-def test_initialising_is_not_enough(settings: dict[str, Any], broken: dict[str, str], words: str) -> None:
-    board = FakeBoard(**settings)
-    board.broken |= broken
-    with pytest.raises(SensorError, match=words):
-        NvmlSource(board, "board")
 
 
 def test_the_board_is_the_one_of_cuda(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from octopus.errors import InputError
 NARROW_SPACE = "\u202f"
 TIMES = "\u00d7"
 # What a unit measures, and its size in the unit that is computed with.
-_UNITS = {
+UNITS = {
     "ratio": ("number", 1.0),
     "fraction": ("number", 1.0),
     "percent": ("number", 0.01),
@@ -19,6 +19,7 @@ _UNITS = {
     "B": ("bytes", 1.0),
     "KiB": ("bytes", 2.0**10),
     "MiB": ("bytes", 2.0**20),
+    "GiB": ("bytes", 2.0**30),
     "MB": ("bytes", 1e6),
     "GB": ("bytes", 1e9),
     "ns": ("time", 1e-9),
@@ -54,7 +55,7 @@ _STEPS = {
 
 def sizes(kind: str) -> dict[str, float]:
     """Return the units of a kind, such as ``time``, with their sizes in its base unit (s, W, J, bytes)."""
-    return {name: size for name, (of, size) in _UNITS.items() if of == kind}
+    return {name: size for name, (of, size) in UNITS.items() if of == kind}
 
 
 def size_of(unit: str) -> float:
@@ -81,9 +82,9 @@ def require_same_kind(unit: str, other: str, what: str) -> None:
 
 
 def _of(unit: str) -> tuple[str, float]:
-    if unit not in _UNITS:
-        raise InputError(f"Unknown unit {unit!r} in a rule; known are {', '.join(_UNITS)}.")
-    return _UNITS[unit]
+    if unit not in UNITS:
+        raise InputError(f"Unknown unit {unit!r} in a rule; known are {', '.join(UNITS)}.")
+    return UNITS[unit]
 
 
 def significant(value: float, digits: int = 3) -> str:

@@ -18,7 +18,7 @@ def test_a_loads_energy_is_above_idle_and_counted_as_it_is_integrated():
         lasting = stretch(5.0, 3.0, session.selftest.update_seconds, session.source.averaged_seconds)
         windows = [idle(lasting), back_to_back(load, lasting), idle(lasting)]
         trace = session.selftest.trace.joined(session.sampler.collect())
-        before, busy, after = (window_energy(window, trace, session.proof) for window in windows)
+        before, busy, after = (window_energy(window, trace, session.selftest.proof()) for window in windows)
         assert not trace.failures
         assert session.source.limit().scaled(1.15) > busy.power
     quiet = idle_power(before, after)

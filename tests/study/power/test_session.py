@@ -40,7 +40,7 @@ def test_a_sensor_that_follows_is_given_with_its_proof(tmp_path: Path) -> None:
     tree = JetsonTree(tmp_path)
     spec = SourceSpec("ina3221", str(tmp_path))
     with open_session("cpu", following(tree), [spec], timing=QUICK) as session:
-        assert (session.spec, session.proof.scope) == (spec, "module_vdd_in")
+        assert (session.spec, session.selftest.proof().scope) == (spec, "module_vdd_in")
         assert [attempt.reason for attempt in session.attempts] == [""]
         time.sleep(0.1)
         assert len(session.sampler.collect().samples) > 2
@@ -72,9 +72,9 @@ def test_a_sensor_that_does_not_follow_is_never_given(tmp_path: Path) -> None:
 
 def test_a_reason_names_the_check_also_where_no_test_was_made(tmp_path: Path) -> None:
     JetsonTree(tmp_path).write("in1_enable", 0)
-    trial = try_sensors("cpu", [SourceSpec("ina3221", str(tmp_path))])
-    assert "INA3221: enabled: " in trial.reason
-    assert trial.selftest is None
+    (attempt,), reason = try_sensors("cpu", [SourceSpec("ina3221", str(tmp_path))])
+    assert "INA3221: enabled: " in reason
+    assert attempt.selftest is None
 
 
 def run_command(monkeypatch: pytest.MonkeyPatch, out: Path, root: Path, load: Callable[[], None]):

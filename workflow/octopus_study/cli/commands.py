@@ -122,12 +122,12 @@ def power_selftest(
     from octopus_study.power.session import try_sensors
     from octopus_study.report.power_selftest import write_trial
 
-    trial = try_sensors(device.value)
-    for path in write_trial(trial, out_dir):
+    attempts, reason = try_sensors(device.value)
+    for path in write_trial(attempts, reason, out_dir):
         typer.echo(f"wrote {path}")
-    typer.echo(f"unavailable: {trial.reason}" if trial.reason else f"passed: {trial.selftest.scope}")
-    if trial.reason:
-        raise typer.Exit(1)
+    test = attempts[-1].selftest
+    typer.echo(f"unavailable: {reason}" if reason else f"passed: {test.scope if test else ''}")
+    raise typer.Exit(bool(reason))
 
 
 @app.command("lint-results")

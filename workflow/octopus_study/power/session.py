@@ -13,7 +13,7 @@ from octopus_study.errors import MeasureError
 from octopus_study.power.choose import SourceSpec, candidates
 from octopus_study.power.loads import known_load
 from octopus_study.power.sampler import Sampler
-from octopus_study.power.selftest import SYSTEM_CLOCK, PassedTest, SelfTest, TimeSource, Timing, power_on_test
+from octopus_study.power.selftest import SYSTEM_CLOCK, SelfTest, TimeSource, Timing, power_on_test
 from octopus_study.power.source import PowerSource, SensorError
 
 log = logging.getLogger(__name__)
@@ -40,8 +40,7 @@ class PowerSession:
     sampler : Sampler
         Runs in its own; its `collect()` gives the trace since the last call.
     selftest : SelfTest
-    proof : PassedTest
-        What `octopus_study.power.energy` asks for.
+        It passed; its `proof()` is what `octopus_study.power.energy` asks for.
     attempts : tuple of Attempt
         The candidates in the order in which they were tried; the last one is this one.
     """
@@ -50,7 +49,6 @@ class PowerSession:
     source: PowerSource
     sampler: Sampler
     selftest: SelfTest
-    proof: PassedTest
     attempts: tuple[Attempt, ...]
 
 
@@ -62,29 +60,6 @@ class NoUsableSensor(SensorError):  # noqa: N818  (a finding about the machine)
         self.looked = {attempt.spec.kind: attempt.reason for attempt in attempts}
         found = "; ".join(f"{attempt.spec.title}: {attempt.reason}" for attempt in attempts)
         super().__init__(f"no power sensor (looked at {found or 'nothing'})")
-
-
-@dataclass(frozen=True)
-class Trial:
-    """All candidates of a device, tried until one passed; the reason is empty where the last one can be used."""
-
-    attempts: tuple[Attempt, ...]
-    reason: str
-
-    @property
-    def selftest(self) -> SelfTest | None:
-        """The test that decided: the one that passed, else the last that was made; None where none was."""
-        made = [attempt.selftest for attempt in self.attempts if attempt.selftest is not None]
-        return made[-1] if made else None
-
-    def record(self) -> dict[str, Any]:
-        """Return the trial as plain JSON values."""
-        return {
-            "passed": not self.reason,
-            "reason": self.reason,
-            "looked_at": {attempt.spec.kind: attempt.reason or "passed" for attempt in self.attempts},
-            "selftest": self.selftest.record() if self.selftest else None,
-        }
 
 
 @contextmanager
@@ -125,23 +100,25 @@ def open_session(
                 sampler = stack.enter_context(Sampler(spec))
                 log.info("power-on test of %s: idle, load, idle, load", spec.title)
                 test = power_on_test(source, sampler.collect, work, clock=clock, timing=timing or Timing())
-                proof = test.proof()
+                test.proof()
             except MeasureError as error:
                 why = getattr(error, "full", str(error)) if test is None else test.reason
                 attempts.append(Attempt(spec, why, test))
                 log.info("%s can't be used: %s", spec.title, why)
                 continue
             attempts.append(Attempt(spec, "", test))
-            yield PowerSession(spec, source, sampler, test, proof, tuple(attempts))
+            yield PowerSession(spec, source, sampler, test, tuple(attempts))
             return
     raise NoUsableSensor(attempts)
 
 
-def try_sensors(device: str, specs: Sequence[SourceSpec] | None = None, **options: Any) -> Trial:
+def try_sensors(
+    device: str, specs: Sequence[SourceSpec] | None = None, **options: Any
+) -> tuple[tuple[Attempt, ...], str]:
     """Test the sensors of a device as :func:`open_session` does until one passes, close it again, and return what came
-    of each."""
+    of each, and why none can be used: empty where the last one can."""
     try:
         with open_session(device, specs=specs, **options) as session:
-            return Trial(session.attempts, "")
+            return session.attempts, ""
     except NoUsableSensor as error:
-        return Trial(error.attempts, str(error))
+        return error.attempts, str(error)

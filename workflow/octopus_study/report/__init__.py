@@ -13,7 +13,7 @@ each with explicit inputs and outputs, so that a workflow rule is one call:
 * ``outputs.draw(name, numbers, out_stem)``: ``<out_stem>.pdf`` and ``.png`` of one of ``figures()``; ``draw_all``.
 * ``paper.build_paper(paper_dir, build_dir, figures_dir, out)``: the paper as PDF, through Typst.
 * ``add_reference.add_reference(results_dir, reference_dir, standard)``: a vetted run under ``reference_dir/<machine>``.
-* ``power_selftest.write_trial(trial, out_dir)``: record, trace and plot of ``octopus power-selftest``.
+* ``power_selftest.write_trial(attempts, reason, out_dir)``: record, trace and plot of ``octopus power-selftest``.
 * ``compare.compare_runs(results_dir, reference_dir)``: a data frame of this run beside the references.
 
 ``results_dir`` is this machine's run (``data/results/<machine>``; it may be absent or hold only some of the

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
@@ -13,7 +14,7 @@ from octopus_study.measure._files import atomic_text
 from octopus_study.names import POWER_SCOPES, human
 from octopus_study.power.judges import levels
 from octopus_study.power.selftest import SelfTest
-from octopus_study.power.session import Trial
+from octopus_study.power.session import Attempt
 from octopus_study.report.charts import style
 from octopus_study.report.studies.power_shown import draw_trace
 
@@ -21,18 +22,24 @@ STEM = "power_selftest"
 COLUMNS = ("seconds", "phase", "power_w", "counter", "counter_unit")
 
 
-def write_trial(trial: Trial, out_dir: Path) -> list[Path]:
-    """Write the record as JSON and, of the test that decided, the trace as CSV and the plot as PDF and PNG.
+def write_trial(attempts: Sequence[Attempt], reason: str, out_dir: Path) -> list[Path]:
+    """Write what `try_sensors` gave as JSON and, of the deciding test, the trace as CSV and the plot as PDF and PNG.
 
-    Where no sensor could be opened there is no test, and the record alone says why.
+    The test that decided is the one that passed, else the last that was made. Where no sensor could be opened there is
+    none, and the record alone says why.
     """
     record = out_dir / f"{STEM}.json"
+    test = next((each.selftest for each in reversed(attempts) if each.selftest), None)
+    content = {
+        "passed": not reason,
+        "reason": reason,
+        "looked_at": {each.spec.kind: each.reason or "passed" for each in attempts},
+        "selftest": test.record() if test else None,
+    }
     with atomic_text(record) as stream:
-        json.dump(trial.record(), stream, indent=2, allow_nan=False)
+        json.dump(content, stream, indent=2, allow_nan=False)
         stream.write("\n")
-    if trial.selftest is None:
-        return [record]
-    return [record, write_trace(trial.selftest, out_dir), *plot(trial.selftest, out_dir)]
+    return [record, write_trace(test, out_dir), *plot(test, out_dir)] if test else [record]
 
 
 def write_trace(test: SelfTest, out_dir: Path) -> Path:

@@ -23,7 +23,7 @@ LEAST_SHARE = 0.2
 # Figures whose series are moved before they are drawn: seconds from the beginning of a phase.
 _MOVED = ("power_traces",)
 # Shares may be computed for a figure alone.
-_JUDGED = ("time", "bytes", "power", "energy", "rate")
+_JUDGED = ("time", "bytes", "power", "energy", "bandwidth")
 
 
 def axes(scene: Scene) -> Outcome:

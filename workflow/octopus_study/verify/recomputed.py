@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from octopus_study import units
 from octopus_study.measure.dependence import PROCESS_BLOCKS
 from octopus_study.report.frame import PUBLISHED, Number
 from octopus_study.report.measured import subject_of
@@ -20,16 +21,8 @@ from octopus_study.report.studies import report_of
 from octopus_study.verify.scene import Outcome, Scene
 
 _CLOSE = 1e-9
-# Unit of a text -> its kind, and how many of the kind's first unit it has.
-UNITS = {
-    "ns": ("time", 1e-9), "us": ("time", 1e-6), "µs": ("time", 1e-6), "ms": ("time", 1e-3), "s": ("time", 1.0),
-    "bytes": ("bytes", 1.0), "B": ("bytes", 1.0), "KiB": ("bytes", 1024.0), "MiB": ("bytes", 1048576.0),
-    "GiB": ("bytes", 1073741824.0), "MB": ("bytes", 1e6), "GB": ("bytes", 1e9),
-    "W": ("power", 1.0), "mW": ("power", 1e-3), "J": ("energy", 1.0), "mJ": ("energy", 1e-3),
-    "µJ": ("energy", 1e-6), "kJ": ("energy", 1e3), "GB/s": ("rate", 1.0),
-    "fraction": ("share", 1.0), "percent": ("share", 0.01), "%": ("share", 0.01), "ratio": ("ratio", 1.0),
-    "\u00d7": ("ratio", 1.0), "count": ("count", 1.0), "px": ("px", 1.0),
-}  # fmt: skip
+# Unit of a text -> its kind, and its size.
+UNITS = units.UNITS | {"%": ("number", 0.01), units.TIMES: ("number", 1.0)}
 
 
 def texts(scene: Scene) -> Outcome:

@@ -101,7 +101,8 @@ class _Sweep:
     def __init__(self, context: Context, session: PowerSession, clock: TimeSource) -> None:
         self.context, self.session, self.clock = context, session, clock
         self.settings = context.config.power
-        self.scope = session.proof.scope
+        self.proof = session.selftest.proof()
+        self.scope = self.proof.scope
         self.trace = session.selftest.trace
         self.zero_ns = self.trace.samples[0].at_ns
         self.spans = [Span(p.start_ns, p.end_ns, 0, "self-test") for p in session.selftest.phases]
@@ -204,7 +205,7 @@ class _Sweep:
             self._collect()
             # The trace is cut first, so that a long study stays quick.
             part = self.trace.between(window.start_ns - margin, window.end_ns + margin)
-            return Taken(window, window_energy(window, part, self.session.proof), "", capped)
+            return Taken(window, window_energy(window, part, self.proof), "", capped)
         except SensorError as error:
             log.warning("%s, %d objects: %s", method, count, error)
             return Taken(window, None, error.full, capped)

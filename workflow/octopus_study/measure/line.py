@@ -10,7 +10,7 @@ import numpy as np
 
 from octopus.errors import InputError
 from octopus_study.measure.dependence import by_process
-from octopus_study.measure.statistics import finite_samples, over_processes
+from octopus_study.measure.statistics import CONFIDENCE, finite_samples, over_processes
 
 RESAMPLES = 2000
 
@@ -35,7 +35,6 @@ class Slope(NamedTuple):
 def slope(
     x: Sequence[float] | np.ndarray,
     y: Sequence[float] | np.ndarray,
-    confidence: float = 0.95,
     seed: int = 0,
     resamples: int = RESAMPLES,
     blocks: Sequence[int] | np.ndarray | None = None,
@@ -77,11 +76,11 @@ def slope(
         lines = [_groups(xs[chosen], ys[chosen]) for chosen in processes]
         of_each = np.array([_line(np.array([*line]), _medians(line))[0] for line in lines if len(line) > 1])
         if of_each.size > 1:
-            value, low, high = over_processes(of_each, xs.size, confidence)[:3]
+            value, low, high = over_processes(of_each, xs.size)[:3]
     elif all(group.size > 1 for group in groups.values()):
         rng = np.random.default_rng(seed)
         draws = np.stack([_bootstrap_medians(group, rng, resamples) for group in groups.values()], axis=-1)
-        tail = (1 - confidence) / 2
+        tail = (1 - CONFIDENCE) / 2
         low, high = np.quantile(_resampled_slopes(levels, draws, rng), (tail, 1 - tail)).tolist()
     errors = medians - (value * levels + intercept)
     spread = float(((medians - medians.mean()) ** 2).sum())

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
@@ -20,11 +19,13 @@ import numpy as np
 from octopus.errors import InputError
 from octopus_study.measure.dependence import blocks_of, by_process, memory, process_count
 
+CONFIDENCE = 0.95  # of every interval
 MIN_BLOCKS = 20
 MIN_PROCESSES = 3  # with two, Student's t reaches nine times as far as the two lie apart: that tells nothing
 EQUAL_WITHIN = 0.02
 FEW_PROCESSES = f"fewer than {MIN_PROCESSES} processes are too few for a verdict"
 Verdict = Literal["faster", "slower", "equal", "ambiguous"]
+_NORMAL = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)  # two-sided quantile: 1.960
 
 
 class Interval(NamedTuple):
@@ -69,9 +70,7 @@ class Comparison(NamedTuple):
     text: str  # the verdict in words, with the interval, the number of blocks and the noise floor
 
 
-def median_interval(
-    x: Sequence[float] | np.ndarray, confidence: float = 0.95, blocks: Sequence[int] | np.ndarray | None = None
-) -> Interval:
+def median_interval(x: Sequence[float] | np.ndarray, blocks: Sequence[int] | np.ndarray | None = None) -> Interval:
     """Return the median of `x` with the interval between two of the samples that holds the true one.
 
     Of several processes it is the mean of their medians (the geometric one of positive samples) with its interval by
@@ -81,8 +80,6 @@ def median_interval(
     ----------
     x : array_like, shape (blocks,)
         Finite samples, one per block, in the order of the blocks.
-    confidence : float
-        Coverage of the interval, between 0 and 1.
     blocks : array_like of int, shape (blocks,), optional
         The rows' numbers of the blocks, which tell the processes; by default the index of a pandas Series.
 
@@ -94,37 +91,27 @@ def median_interval(
     samples = finite_samples(x, "x")
     parts = by_process(samples, blocks_of(x) if blocks is None else blocks)
     if len(parts) > 1:
-        return over_processes(np.array([np.median(part) for part in parts]), samples.size, confidence)
+        return over_processes(np.array([np.median(part) for part in parts]), samples.size)
     value = float(np.median(samples))
     if samples.size < 2:
         return Interval(value, math.nan, math.nan, int(samples.size))
-    return Interval(value, *_ends(samples, confidence), int(samples.size))
+    return Interval(value, *_ends(samples), int(samples.size))
 
 
-def _ends(samples: np.ndarray, confidence: float) -> tuple[float, float]:
+def _ends(samples: np.ndarray) -> tuple[float, float]:
     """Return the two samples between which the median of what they are drawn from lies.
 
     How many of n samples lie below it is binomial, with the variance n / 4; times their memory where neighbours are
     alike. The ranks are those of the normal approximation, which for 6 to 1000 samples at 95 % hold no less than that
     by the binomial distribution itself (a test counts it). Fewer than 6 have their least and greatest.
     """
-    reach = _quantile(confidence) * math.sqrt(samples.size * memory(samples)) / 2
+    reach = _NORMAL * math.sqrt(samples.size * memory(samples)) / 2
     rank = max(math.floor((samples.size + 1) / 2 - reach), 1)
     ordered = np.sort(samples)
     return float(ordered[rank - 1]), float(ordered[-rank])
 
 
-@cache
-def _quantile(confidence: float) -> float:
-    """Return the two-sided quantile of the normal distribution: 1.960 for 95 %."""
-    if not 0 < confidence < 1:
-        raise InputError(f"The confidence must lie between 0 and 1, found {confidence}.")
-    return NormalDist().inv_cdf((1 + confidence) / 2)
-
-
-def ratio_interval(
-    a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray, confidence: float = 0.95
-) -> Interval:
+def ratio_interval(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray) -> Interval:
     """Return the median of the per-block ratio a / b with its interval, as :func:`median_interval` has it.
 
     Parameters
@@ -143,12 +130,10 @@ def ratio_interval(
         raise InputError(f"Paired samples need the same blocks: a has {top.size} of them, b has {bottom.size}.")
     if (top <= 0).any() or (bottom <= 0).any():
         raise InputError("A ratio of times needs positive times; a sample is zero or negative.")
-    return median_interval(top / bottom, confidence, blocks_of(a))
+    return median_interval(top / bottom, blocks_of(a))
 
 
-def unpaired_ratio_interval(
-    a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray, confidence: float = 0.95
-) -> Interval:
+def unpaired_ratio_interval(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray) -> Interval:
     """Return median(a) / median(b) of samples that share no blocks; or, where the same number of processes measured
     both, the mean of their ratios.
 
@@ -162,8 +147,8 @@ def unpaired_ratio_interval(
     parts = [by_process(samples, blocks_of(given)) for samples, given in ((top, a), (bottom, b))]
     if len(parts[0]) == len(parts[1]) > 1:
         medians = [np.array([np.median(part) for part in of_one]) for of_one in parts]
-        return over_processes(medians[0] / medians[1], min(top.size, bottom.size), confidence)
-    over, under = (median_interval(np.log(samples), confidence) for samples in (top, bottom))
+        return over_processes(medians[0] / medians[1], min(top.size, bottom.size))
+    over, under = (median_interval(np.log(samples)) for samples in (top, bottom))
     down = math.hypot(over.value - over.low, under.high - under.value)
     up = math.hypot(over.high - over.value, under.value - under.low)
     value = float(np.median(top) / np.median(bottom))
@@ -176,7 +161,7 @@ def mean_interval(values: Sequence[float] | np.ndarray) -> Interval:
     mean = float(array.mean())
     if array.size < 2:
         return Interval(mean, math.nan, math.nan, int(array.size))
-    reach = t_quantile(0.95, array.size - 1) * float(array.std(ddof=1)) / math.sqrt(array.size)
+    reach = t_quantile(array.size - 1) * float(array.std(ddof=1)) / math.sqrt(array.size)
     return Interval(mean, mean - reach, mean + reach, int(array.size))
 
 
@@ -233,14 +218,14 @@ def finite_samples(x: Sequence[float] | np.ndarray, name: str) -> np.ndarray:
     return samples
 
 
-def over_processes(medians: np.ndarray, count: int, confidence: float = 0.95) -> Interval:
+def over_processes(medians: np.ndarray, count: int) -> Interval:
     """Return the mean of the processes' medians and its interval by Student's t; of logarithms where they have any.
 
     `count` is the number of blocks behind them.
     """
     logarithmic = bool((medians > 0).all())
     middles = np.log(medians) if logarithmic else medians
-    reach = t_quantile(confidence, middles.size - 1) * float(middles.std(ddof=1)) / math.sqrt(middles.size)
+    reach = t_quantile(middles.size - 1) * float(middles.std(ddof=1)) / math.sqrt(middles.size)
     ends = middles.mean() + np.array([0.0, -reach, reach])
     middle, low, high = (np.exp(ends) if logarithmic else ends).tolist()
     return Interval(middle, low, high, count, int(medians.size))
@@ -273,26 +258,18 @@ def _verdict_text(interval: Interval, verdict: Verdict, noise: float, equal_with
     return f"ambiguous: ratio of times {interval.value:.3g}, {interval_text} ({facts})"
 
 
-def t_quantile(confidence: float, freedom: int) -> float:
-    """Return the two-sided quantile of Student's t, by bisection: 2.776 for 95 % and four degrees of freedom.
-
-    Raises
-    ------
-    InputError
-        The confidence is not between 0 and 1, or there is no degree of freedom.
-    """
-    if not 0 < confidence < 1 or freedom < 1:
-        raise InputError(f"No quantile of Student's t for {confidence} and {freedom} degrees of freedom.")
+def t_quantile(freedom: int) -> float:
+    """Return the two-sided quantile of Student's t for 95 %, by bisection: 2.776 for four degrees of freedom."""
     low, high = 0.0, 1.0
-    while t_probability(high, freedom) < confidence:
+    while _t_probability(high, freedom) < CONFIDENCE:
         high *= 2
     for _ in range(80):
         middle = (low + high) / 2
-        low, high = (middle, high) if t_probability(middle, freedom) < confidence else (low, middle)
+        low, high = (middle, high) if _t_probability(middle, freedom) < CONFIDENCE else (low, middle)
     return (low + high) / 2
 
 
-def t_probability(t: float, freedom: int) -> float:
+def _t_probability(t: float, freedom: int) -> float:
     """Return P(-t < T < t) of Student's t with a whole number of degrees of freedom.
 
     The finite series of Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4.

@@ -39,7 +39,6 @@ class Measure(Section):
     target_halfwidth: Fraction = Field(
         0.02, description="stop when every ratio's 95 % interval is within this fraction of the ratio"
     )
-    equal_within: Fraction = Field(0.02, description="two methods this close are called equal")
     processes: Count = Field(
         5, description="processes that share the blocks of each comparison on the host: intervals are over processes"
     )

@@ -54,7 +54,7 @@ def test_wrong_orders_are_refused(target, meter):
 
 
 def test_rows_have_four_lines_and_missing_ones_say_why():
-    rows = memory_rows(CASE, "octopus", "memory_targets:blocks", kwargs={"keep": 4}, answer="same")
+    rows = memory_rows(CASE, "octopus", "memory_targets:blocks", kwargs={"keep": 4})
     validate_rows(rows)
     assert [row.quantity for row in rows] == [
         "memory_payload",

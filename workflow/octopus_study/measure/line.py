@@ -29,7 +29,6 @@ class Slope(NamedTuple):
     high: float
     intercept: float  # value of the line at x = 0, in the unit of y
     r2: float  # share of the variance of the medians that the line explains
-    residual: float  # root mean square distance of the medians from the line, in the unit of y
 
 
 def slope(
@@ -85,7 +84,7 @@ def slope(
     errors = medians - (value * levels + intercept)
     spread = float(((medians - medians.mean()) ** 2).sum())
     r2 = 1 - float((errors**2).sum()) / spread if spread else math.nan
-    return Slope(float(value), low, high, float(intercept), r2, float(np.sqrt((errors**2).mean())))
+    return Slope(float(value), low, high, float(intercept), r2)
 
 
 def _groups(x: np.ndarray, y: np.ndarray) -> dict[float, np.ndarray]:

@@ -26,7 +26,6 @@ from octopus.errors import InputError, OctopusError
 from octopus_study.errors import MeasureError
 from octopus_study.measure.rows import Case, Row, unavailable
 from octopus_study.measure.worker import Worker, WorkerError
-from octopus_study.status import NO_ANSWER
 
 Meter = Literal["rss", "cuda"]
 _MEASURE = "octopus_study.measure._memory_child:measure"
@@ -115,7 +114,6 @@ def memory_rows(
     *,
     kwargs: Mapping[str, Any] | None = None,
     meter: Meter = "rss",
-    answer: str = NO_ANSWER,
     timeout: float = 300.0,
 ) -> list[Row]:
     """Measure one method and return its four rows (layer ``memory``, quantities ``memory_…``, unit bytes).
@@ -130,7 +128,7 @@ def memory_rows(
     return [
         unavailable(case, method, "memory", name, "bytes", _WHY_MISSING[field])
         if value is None
-        else case.row(method, "memory", name, "bytes", value, answer=answer)
+        else case.row(method, "memory", name, "bytes", value)
         for name, field, value in zip(names, MemoryLines._fields, lines, strict=True)
     ]
 

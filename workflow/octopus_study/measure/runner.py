@@ -34,16 +34,13 @@ class Budget:
     # Wall time after which it ends in any case; with fewer than 20 blocks its verdict is ambiguous
     give_up_seconds: float = 120.0
     target_halfwidth: float = 0.02  # stop when every ratio to the base is known within this fraction
-    # Largest difference that is called equal; kept here since it belongs to the same decision
-    equal_within: float = 0.02
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_blocks <= self.max_blocks:
             raise InputError(
                 f"A budget needs 1 <= min_blocks <= max_blocks, found {self.min_blocks}, {self.max_blocks}."
             )
-        limits = (self.min_seconds, self.max_seconds, self.give_up_seconds)
-        if min(*limits, self.target_halfwidth, self.equal_within) < 0:
+        if min(self.min_seconds, self.max_seconds, self.give_up_seconds, self.target_halfwidth) < 0:
             raise InputError(f"The limits of a budget must not be negative, found {self}.")
 
     def shared_by(self, processes: int) -> Budget:

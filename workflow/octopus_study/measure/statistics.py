@@ -177,15 +177,10 @@ def noise_floor(a: Sequence[float] | np.ndarray, again: Sequence[float] | np.nda
     return math.expm1(max(abs(math.log(interval.low)), abs(math.log(interval.high))))
 
 
-def compare(
-    a: Sequence[float] | np.ndarray,
-    b: Sequence[float] | np.ndarray,
-    noise_floor: float = 0.0,
-    equal_within: float = EQUAL_WITHIN,
-) -> Comparison:
+def compare(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray, noise_floor: float = 0.0) -> Comparison:
     """Judge the times `a` against the times `b` of the same blocks.
 
-    ``equal``: the whole interval lies within ``equal_within`` of 1, and so does the noise floor. ``faster``
+    ``equal``: the whole interval lies within 2 % of 1, and so does the noise floor. ``faster``
     and ``slower``: the whole interval lies beyond the noise floor. Everything else, and anything on fewer
     than 20 blocks, on two processes or without a noise floor (NaN), is ``ambiguous``.
 
@@ -198,8 +193,8 @@ def compare(
     interval = ratio_interval(a, b)
     if few := _few(interval, process_count(a)):
         return Comparison(*interval[:3], "ambiguous", f"ambiguous: {few}")
-    verdict = _verdict(interval, noise_floor, equal_within)
-    text = _verdict_text(interval, verdict, noise_floor, equal_within, process_count(a))
+    verdict = _verdict(interval, noise_floor)
+    text = _verdict_text(interval, verdict, noise_floor, process_count(a))
     return Comparison(*interval[:3], verdict, text)
 
 
@@ -231,17 +226,17 @@ def over_processes(medians: np.ndarray, count: int) -> Interval:
     return Interval(middle, low, high, count, int(medians.size))
 
 
-def _verdict(interval: Interval, noise: float, equal_within: float) -> Verdict:
+def _verdict(interval: Interval, noise: float) -> Verdict:
     if math.isnan(noise):
         return "ambiguous"
-    if noise <= equal_within and 1 / (1 + equal_within) <= interval.low and interval.high <= 1 + equal_within:
+    if noise <= EQUAL_WITHIN and interval.low >= 1 / (1 + EQUAL_WITHIN) and interval.high <= 1 + EQUAL_WITHIN:
         return "equal"
     if interval.high < 1 / (1 + noise):
         return "faster"
     return "slower" if interval.low > 1 + noise else "ambiguous"
 
 
-def _verdict_text(interval: Interval, verdict: Verdict, noise: float, equal_within: float, processes: int) -> str:
+def _verdict_text(interval: Interval, verdict: Verdict, noise: float, processes: int) -> str:
     """Put the verdict in words; speed-ups are the inverse of the ratio of times."""
     of = f" of {processes} processes" if processes > 1 else ""
     facts = f"{interval.count} blocks{of}, noise floor {noise:.1%}"
@@ -251,7 +246,7 @@ def _verdict_text(interval: Interval, verdict: Verdict, noise: float, equal_with
     if verdict == "slower":
         return f"{interval.value:.3g} times as slow, 95 % [{interval.low:.3g}, {interval.high:.3g}] ({facts})"
     if verdict == "equal":
-        return f"equal within {equal_within:.0%}, ratio of times {interval.value:.3f} ({facts})"
+        return f"equal within {EQUAL_WITHIN:.0%}, ratio of times {interval.value:.3f} ({facts})"
     if math.isnan(noise):
         return "ambiguous: there is no noise floor to judge by"
     interval_text = f"95 % [{interval.low:.3g}, {interval.high:.3g}]"

@@ -30,13 +30,6 @@ def test_published_padding_waste(generator, actual_mb, padded_mb, per_cent):
     assert round(100 * waste.fraction) == per_cent
 
 
-def test_published_padded_float32_of_equal_boxes():
-    boxes = np.tile([0, 0, 256, 256], (1000, 1))
-    waste = padding_waste(boxes, channels=3, itemsize=4)
-    assert waste.padded_bytes == 750 * MEBIBYTE
-    assert waste.fraction == 0
-
-
 @pytest.mark.parametrize("generator", [uniform, long_tail, bimodal])
 def test_boxes_lie_inside_the_frame_and_depend_on_the_seed_alone(generator):
     boxes = generator(300, *FRAME)

@@ -25,40 +25,30 @@ def test_file_arrives_under_its_name_and_is_not_fetched_twice(server, tmp_path):
     assert names(tmp_path / "sub") == ["data.bin"]
 
 
-def test_broken_transfer_is_resumed_where_it_stopped(server, tmp_path, monkeypatch):
+# What lies there, faults of the server, and the ranges that are asked for.
+CUT = ["cut", 503, "cut"]
+RESUMED = [
+    ({}, CUT, [None, "bytes=150000-", "bytes=150000-", "bytes=225000-"]),
+    ({}, [404], [None, None]),
+    ({"data.bin": CONTENT[:-1] + b"?"}, [], [None]),
+    ({"data.bin.part": CONTENT[:100_000]}, [], ["bytes=100000-"]),
+    ({"data.bin.part": CONTENT[:100_000]}, ["no-range"], ["bytes=100000-"]),
+    ({"data.bin.part": b"x" * 100_000}, [], ["bytes=100000-", None]),
+    ({"data.bin.part": b"x" * 300_000}, [], [None]),
+    ({"data.bin.part": CONTENT + b"?"}, [], [None]),
+]
+
+
+@pytest.mark.parametrize(("there", "faults", "ranges"), RESUMED)
+def test_broken_transfer_is_resumed_where_it_stopped(server, tmp_path, monkeypatch, there, faults, ranges):
     monkeypatch.setattr("octopus_study.data.download.CHUNK", 1000)
-    url = server.put("data.bin", CONTENT)
-    server.faults[:] = ["cut", 503, "cut"]
-    assert download(url, tmp_path / "data.bin", **EXPECTED).read_bytes() == CONTENT
-    assert server.ranges == [None, "bytes=150000-", "bytes=150000-", "bytes=225000-"]
-    assert server.sent == len(CONTENT)
-
-
-def test_part_of_an_earlier_run_is_resumed(server, tmp_path):
-    (tmp_path / "data.bin.part").write_bytes(CONTENT[:100_000])
-    download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **EXPECTED)
-    assert server.ranges == ["bytes=100000-"]
-
-
-def test_server_that_ignores_ranges_sends_all_again(server, tmp_path):
-    (tmp_path / "data.bin.part").write_bytes(CONTENT[:100_000])
-    server.faults[:] = ["no-range"]
+    for name, content in there.items():
+        (tmp_path / name).write_bytes(content)
+    server.faults[:] = faults
     path = download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **EXPECTED)
-    assert path.read_bytes() == CONTENT
-
-
-@pytest.mark.parametrize("stale", [b"x" * 100_000, b"x" * 300_000, b"x" * 300_001])
-def test_wrong_part_of_an_earlier_run_is_dropped(server, tmp_path, stale):
-    (tmp_path / "data.bin.part").write_bytes(stale)
-    path = download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **EXPECTED)
-    assert path.read_bytes() == CONTENT
-    assert names(tmp_path) == ["data.bin"]
-
-
-def test_damaged_file_under_the_final_name_is_replaced(server, tmp_path):
-    (tmp_path / "data.bin").write_bytes(CONTENT[:-1] + b"?")
-    path = download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **EXPECTED)
-    assert path.read_bytes() == CONTENT
+    assert path.read_bytes() == CONTENT and names(tmp_path) == ["data.bin"]
+    assert server.ranges == ranges
+    assert faults != CUT or server.sent == len(CONTENT)
 
 
 def test_endless_interruptions_keep_the_part_and_no_file(server, tmp_path):
@@ -104,17 +94,6 @@ def test_download_that_takes_too_long_keeps_its_part(server, tmp_path, monkeypat
     with pytest.raises(DataError, match="takes longer than 0 s; run the same command to resume"):
         download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **EXPECTED)
     assert names(tmp_path) == ["data.bin.part"]
-
-
-def test_part_that_is_too_long_is_dropped_whatever_the_server_says(server, tmp_path):
-    (tmp_path / "data.bin.part").write_bytes(CONTENT + b"?")
-    download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **EXPECTED)
-    assert server.ranges == [None]
-
-
-def test_object_store_that_answers_404_once_is_asked_again(server, tmp_path):
-    server.faults[:] = [404]
-    assert download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **EXPECTED).is_file()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:9", "no-such-host.invalid"])

@@ -104,11 +104,6 @@ class TestVisDrone:
             get(drone_dataset, tmp_path, mirror=mirror)
         assert "/raw/." not in str(error.value) and entries(tmp_path / "raw") == []
 
-    def test_a_file_in_place_of_a_mirror_s_folder_is_refused(self, drone_dataset, tmp_path):
-        (tmp_path / "visdrone_val").write_text("a file")
-        with pytest.raises(DataError, match=r"neither drone.zip nor visdrone_val/"):
-            get(drone_dataset, tmp_path, mirror=tmp_path)
-
     def test_nothing_at_hand_gives_the_sample_loudly(self, drone_dataset, tmp_path, caplog):
         with caplog.at_level(logging.WARNING):
             manifest = get(drone_dataset, tmp_path)

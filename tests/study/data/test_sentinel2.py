@@ -52,12 +52,6 @@ def test_window_over_http_fetches_a_part_of_the_file(clip, server):
     assert 0 < server.sent < path.stat().st_size / 2
 
 
-def test_object_store_that_answers_404_once_is_asked_again(clip, server):
-    url = server.put("B04.tif", clip[0].read_bytes())
-    server.faults[:] = [404]
-    assert read_band(url, Window(9700, 6900, 5, 5)).pixels.shape == (5, 5)
-
-
 def test_what_is_no_band_is_refused(tmp_path, server):
     (tmp_path / "page.tif").write_text("<html>")
     for name in (tmp_path / "page.tif", tmp_path / "missing.tif", server.address + "/missing.tif"):

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from fake_sensors import JetsonTree
 
 from octopus_study.power import sampler as sampler_module
 from octopus_study.power.choose import SourceSpec
-from octopus_study.power.quantities import Channel, MilliJoule, MilliWatt, Watt
-from octopus_study.power.sampler import Beat, Sampler, measure_period
+from octopus_study.power.quantities import Channel, MilliWatt, Watt
+from octopus_study.power.sampler import Beat, Sampler
 from octopus_study.power.source import Sample, SensorError
 
 BOARD = Channel("board", 0)
@@ -88,8 +86,7 @@ def test_pausing_leaves_a_gap_and_no_readings(running: Sampler) -> None:
 def test_facts_are_json(running: Sampler) -> None:
     facts = running.facts()
     assert json.loads(json.dumps(facts)) == facts
-    assert (facts["interval_s"], facts["scope"], facts["period_s"]) == (0.005, "module_vdd_in", None)
-    assert 0 < facts["read_s"] < 1
+    assert (facts["interval_s"], facts["scope"]) == (0.005, "module_vdd_in")
 
 
 def test_a_child_that_dies_is_an_error(running: Sampler) -> None:
@@ -106,78 +103,25 @@ def test_a_source_that_cannot_be_opened_there_is_refused_with_its_reason(tree: J
         raise AssertionError("it was opened")
 
 
-# The parts of the process, in time that the test moves.
-
-
 class Moved:
-    """A clock that readings and sleeps move, and a source whose values change with it."""
+    """A clock that readings of 1 ms and sleeps move."""
 
-    scope = "gpu_board"
+    scope, now_ns = "gpu_board", 10**9
 
-    def __init__(self, patch: pytest.MonkeyPatch, read_ns: int = 10_000) -> None:
-        self.now_ns, self.read_ns = 10**9, read_ns
-        self.power_mw, self.counter_mj = 5000, None
-        self.changes = lambda seconds: None
-        clock = SimpleNamespace(
-            monotonic=lambda: self.now_ns * 1e-9, monotonic_ns=lambda: self.now_ns, sleep=self.sleep
-        )
-        patch.setattr(sampler_module, "time", clock)
+    def monotonic_ns(self) -> int:
+        return self.now_ns
 
     def sleep(self, seconds: float) -> None:
         self.now_ns += round(seconds * 1e9)
 
     def read(self) -> Sample:
-        self.now_ns += self.read_ns
-        self.changes((self.now_ns - 10**9) * 1e-9)
-        counter = None if self.counter_mj is None else MilliJoule(self.counter_mj, BOARD)
-        return Sample(self.now_ns, self.read_ns, Watt.from_power(MilliWatt(self.power_mw, BOARD)), counter)
-
-
-# Seconds between new powers and between advances of the counter, every how many readings fail, and the period.
-PERIODS = [(0.1, None, 0, 0.1), (0.45, 0.1, 0, 0.1), (0.05, None, 4, 0.05), (1e9, None, 0, None)]
-
-
-@pytest.mark.parametrize(("power", "counter", "fails", "period"), PERIODS)
-def test_the_period_is_the_time_between_new_values(
-    power: float, counter: float | None, fails: int, period: float | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    moved, calls = Moved(monkeypatch), itertools.count(1)
-
-    def changes(seconds: float) -> None:
-        moved.power_mw = 5000 + int(seconds / power)
-        moved.counter_mj = None if counter is None else int(seconds / counter)
-        if fails and next(calls) % fails == 0:
-            moved.sleep(0.001)
-            raise SensorError("try again")
-
-    moved.changes = changes
-    found, read = measure_period(moved)
-    assert found == (None if period is None else pytest.approx(period, rel=0.1))
-    assert read == pytest.approx(1e-5)
-
-
-@pytest.mark.parametrize(
-    ("period", "reading", "interval"),
-    [
-        (0.1, 0.003, 0.02),
-        (0.05, 1e-5, 0.01),
-        (0.001, 1e-5, 0.002),
-        (0.001, 0.003, 0.009),
-        (None, 1e-5, 0.02),
-        (0.1, 0.1, 0.02),
-    ],
-    ids=["H200", "slower", "quick", "slow to read", "no period", "very slow to read"],
-)
-def test_the_interval_follows_period_and_reading(
-    period: float | None, reading: float, interval: float, monkeypatch: pytest.MonkeyPatch, tree: JetsonTree
-) -> None:
-    monkeypatch.setattr(sampler_module, "measure_period", lambda source: (period, reading))
-    beat = sampler_module.open_beat(SourceSpec("ina3221", str(tree.root)))
-    assert beat.facts()["interval_s"] == pytest.approx(interval)
+        self.sleep(0.001)
+        return Sample(self.now_ns, 10**6, Watt.from_power(MilliWatt(5000, BOARD)), None)
 
 
 def test_beats_keep_their_grid_and_leave_out_those_that_were_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    moved = Moved(monkeypatch, read_ns=1_000_000)
+    moved = Moved()
+    monkeypatch.setattr(sampler_module, "time", moved)
     beat = Beat(moved, 0.01)
     times = []
     for late in (0.0, 0.0, 0.035, 0.0):

@@ -7,28 +7,18 @@ over what it has when it is asked. A reading that fails is kept as a failure, ne
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import Any, Self
 
 from octopus_study.measure.worker import Worker, WorkerError
 from octopus_study.power.choose import SourceSpec
-from octopus_study.power.quantities import MilliJoule, Watt
 from octopus_study.power.source import PowerSource, Sample, SensorError
 from octopus_study.power.trace import Failure, Trace
 
 _BEAT = "octopus_study.power.sampler:open_beat"
 _START_SECONDS, _ANSWER_SECONDS = 60.0, 20.0
-LEAST_INTERVAL_S, MOST_INTERVAL_S = 0.002, 0.02
-READINGS_PER_PERIOD = 5
-# A sensor that takes long to read (files over I2C, NVML's counter) is read less often, so that the sampler takes a
-# third of one core at most.
-LEAST_READS_PER_INTERVAL = 3
-_LOOK_SECONDS = 1.0
-_PERIODS = 5
 
 
 class Sampler:
@@ -38,8 +28,7 @@ class Sampler:
     ----------
     spec : SourceSpec
     interval_s : float, optional
-        Seconds from one reading to the next; by default a fifth of the sensor's own period and three times as long as a
-        reading takes, within 2 to 20 ms.
+        Seconds from one reading to the next; by default as the source asks for.
     """
 
     def __init__(self, spec: SourceSpec, interval_s: float | None = None) -> None:
@@ -113,55 +102,12 @@ def _as_sensor_error() -> Iterator[None]:
 # The side of its process.
 
 
-def measure_period(source: PowerSource, seconds: float = _LOOK_SECONDS) -> tuple[float | None, float]:
-    """Watch how often a sensor gives a new value.
-
-    Parameters
-    ----------
-    source : PowerSource
-    seconds : float
-        How long to watch at most; five changes are enough.
-
-    Returns
-    -------
-    period_s : float or None
-        Median time between two changes of the counter, or of the power where there is none: an idle board may repeat a
-        power, but its counter goes on. None where fewer than three were seen.
-    read_s : float
-        Median duration of a reading.
-
-    Raises
-    ------
-    SensorError
-        The first reading failed.
-    """
-    end = time.monotonic() + seconds
-    last, changed = source.read(), []
-    took = [last.took_ns]
-    while time.monotonic() < end and len(changed) <= _PERIODS:
-        time.sleep(LEAST_INTERVAL_S / 2)
-        try:
-            sample = source.read()
-        except SensorError:
-            continue  # one that fails now and then is judged by the power-on test
-        took.append(sample.took_ns)
-        if _watched(sample) != _watched(last):
-            changed.append(sample.at_ns)
-        last = sample
-    gaps = [later - earlier for earlier, later in pairwise(changed)]
-    return (statistics.median(gaps) * 1e-9 if len(gaps) > 1 else None), statistics.median(took) * 1e-9
-
-
-def _watched(sample: Sample) -> Watt | MilliJoule:
-    return sample.power if sample.counter is None else sample.counter
-
-
 class Beat:
     """Reads a source on a fixed beat, and keeps what it read."""
 
-    def __init__(self, source: PowerSource, interval_s: float, seen: dict[str, Any] | None = None) -> None:
+    def __init__(self, source: PowerSource, interval_s: float) -> None:
         self._source, self._paused = source, False
-        self._facts = {"scope": source.scope, "interval_s": interval_s, **(seen or {})}
+        self._facts = {"scope": source.scope, "interval_s": interval_s}
         self._interval_ns = round(interval_s * 1e9)
         self._next_ns = time.monotonic_ns()
         self._samples: list[Sample] = []
@@ -199,11 +145,7 @@ class Beat:
         return trace
 
 
-def open_beat(spec: SourceSpec, interval_s: float | None = None) -> Beat:
-    """Open a source and look at its period; `interval_s` by default as it asks for."""
+def open_beat(spec: SourceSpec, interval_s: float | None) -> Beat:
+    """Open a source in the sampler's process."""
     source = spec.open()
-    period_s, read_s = measure_period(source)
-    if interval_s is None:
-        wanted = MOST_INTERVAL_S if period_s is None else period_s / READINGS_PER_PERIOD
-        interval_s = min(max(wanted, LEAST_INTERVAL_S, LEAST_READS_PER_INTERVAL * read_s), MOST_INTERVAL_S)
-    return Beat(source, interval_s, {"period_s": period_s, "read_s": read_s})
+    return Beat(source, interval_s or source.interval_s)

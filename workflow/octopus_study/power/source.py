@@ -49,6 +49,8 @@ class PowerSource:
         What the power is the power of: ``gpu_board`` or ``module_vdd_in``.
     averaged_seconds : float
         Over how long the driver averages what it reports as power; 0 where it doesn't.
+    interval_s : float
+        How often it is worth reading. Readings at a fixed rate must not be in step with frames at theirs.
     accuracy : float
         Relative systematic error that the maker states; it cancels in ratios of one sensor.
     """
@@ -56,6 +58,7 @@ class PowerSource:
     name: str
     scope: str
     averaged_seconds: float = 0.0
+    interval_s: float = 0.02  # of a board's ten values a second each is read five times
     accuracy: float
 
     def read(self) -> Sample:

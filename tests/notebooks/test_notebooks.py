@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, on made-up runs where they show results, and are committed without outputs."""
+"""The notebooks run from top to bottom, on committed rows where they show results, and are kept without outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 sys.path.insert(0, str(ROOT / "tests" / "study" / "report"))
-from synthetic_runs import write_run  # noqa: E402
+from committed_runs import GPU, write_run  # noqa: E402
 
 # Kernels find free ports and open them later, and another program may have taken one by then.
 BY_FILES = Config(KernelManager={"transport": "ipc"})
@@ -69,22 +69,22 @@ def test_octopus_in_5_minutes_shows_crops_ragged_images_and_patch_rows(tmp_path:
 
 
 def test_explore_results_offers_machines_studies_layers_and_claims(tmp_path: Path) -> None:
-    reference = write_run(tmp_path / "reference", "pretended-gpu", "gpu", quick=True, only=("arena",)).parent
+    reference = write_run(tmp_path / "reference", GPU, "gpu", only=("arena",)).parent
     folders = FOLDERS | {"numbers_csv": "", "reference_dir": str(reference)}
     notebook = run_notebook("explore_results", tmp_path, **folders)
     text, pictures = shown(notebook)
     assert pictures >= 1
     offered = str(notebook.metadata.widgets)
-    assert all(word in offered for word in ("pretended-gpu", "stage_timing", "arena", "device", "not reproduced"))
-    assert "faster" in text and "pretended-gpu/" in text  # verdicts, and the way of a number
+    assert all(word in offered for word in (GPU, "stage_timing", "arena", "device", "not reproduced"))
+    assert "faster" in text and f"{GPU}/" in text  # verdicts, and the way of a number
 
 
 @pytest.mark.parametrize("config", ["config", "core"])
 def test_add_your_gpu_vets_adds_and_compares(config: str, tmp_path: Path) -> None:
     """A core run, which lies elsewhere, is taken where there is no full one, and is refused as a reference."""
-    reference = write_run(tmp_path / "reference", "pretended-gpu", "gpu", quick=True, only=("arena",)).parent
+    reference = write_run(tmp_path / "reference", GPU, "gpu", only=("arena",)).parent
     place = "results/core" if config == "core" else "results"
-    results = write_run(tmp_path / place, "mine", "gpu", quick=True, only=("arena",))
+    results = write_run(tmp_path / place, "mine", "gpu", only=("arena",))
     settings = load_config(ROOT / f"config/{config}.yaml").model_dump(mode="json")
     for path in results.glob("*.json"):
         record = json.loads(path.read_text())

@@ -1,4 +1,4 @@
-"""Reports over made-up runs, built once per session."""
+"""Reports over few blocks of committed runs, built once per session."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from committed_runs import CPU, GPU, PUBLISHED, REFERENCE, write_run
 from drawing import draw_watched
 from frames import LATER, build_report
-from synthetic_runs import PUBLISHED, REFERENCE, write_run
 
 from octopus_study.report import outputs
 from octopus_study.report.build import build_numbers
@@ -19,21 +19,15 @@ Once = Callable[[str, Callable[[Path], object]], Path]
 
 
 def fill_runs(root: Path) -> None:
-    """Write a pretended GPU and a CPU as references, and a CPU with synthetic boxes as this machine."""
-    write_run(root / "reference", "pretended-gpu", "gpu")
-    write_run(root / "reference", "pretended-cpu", "cpu")
-    write_run(root / "results", "laptop", "cpu", "synthetic-visdrone")
-
-
-def fill_tensorrt(root: Path) -> None:
-    """Write a pretended GPU that has TensorRT as the one reference, and its report."""
-    write_run(root / "reference", "pretended-gpu", "gpu", tensorrt=True)
-    build_report(root / "report", None, root / "reference")
+    """Write a GPU and a CPU as references, and a CPU with synthetic data as this machine."""
+    write_run(root / "reference", GPU, "gpu")
+    write_run(root / "reference", CPU, "cpu")
+    write_run(root / "results", "laptop", "cpu", synthetic=True)
 
 
 @pytest.fixture(scope="session")
 def runs(once: Once) -> Path:
-    """A pretended GPU and a CPU as references, and a CPU with synthetic boxes as this machine."""
+    """A GPU and a CPU as references, and a CPU with synthetic data as this machine."""
     return once("runs", fill_runs)
 
 
@@ -45,14 +39,8 @@ def full(runs: Path, once: Once) -> Path:
 
 @pytest.fixture(scope="session")
 def alone(runs: Path, once: Once) -> Path:
-    """A report with this machine only: a CPU with synthetic boxes, no references."""
+    """A report with this machine only: a CPU with synthetic data, no references."""
     return once("alone", lambda folder: build_report(folder, runs / "results" / "laptop", None))
-
-
-@pytest.fixture(scope="session")
-def tensorrt(once: Once) -> Path:
-    """A report with one reference, a pretended GPU that has TensorRT."""
-    return once("tensorrt", fill_tensorrt) / "report"
 
 
 @pytest.fixture(scope="session")

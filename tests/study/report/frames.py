@@ -7,7 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
-from synthetic_runs import BASIS, CLAIMS, PUBLISHED
+from committed_runs import BASIS, CLAIMS, PUBLISHED
 
 from octopus_study.names import STUDIES
 from octopus_study.report.build import build_numbers

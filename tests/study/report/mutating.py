@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from committed_runs import CLAIMS, PUBLISHED, REFERENCE
 from matplotlib.text import Text
-from synthetic_runs import CLAIMS, PUBLISHED, REFERENCE
 
 from octopus_study.report.build import for_authors, numbers_of, vetted, write_series
 from octopus_study.report.claims import judge, load_claims

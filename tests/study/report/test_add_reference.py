@@ -2,54 +2,40 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import pandas as pd
 import pytest
-from synthetic_runs import BASIS, sign, write_run
+from committed_runs import BASIS, edit_record, write, write_run
 
 from octopus_study.errors import DataError
+from octopus_study.measure.rows import read_rows
 from octopus_study.report.add_reference import add_reference
 from octopus_study.report.compare import compare_runs
 
-OTHER = "f" * 40  # a commit beside that of the pretended runs
-ANY: dict[str, dict[str, object]] = {}  # a standard that asks for no settings, which made-up runs lack
-
-
-def edit_record(path: Path, **changes: object) -> None:
-    record = json.loads(path.read_text())
-    record["git"] |= changes
-    path.write_text(json.dumps(record))
+OTHER = "f" * 40  # a commit beside that of the committed runs
+ANY: dict[str, dict[str, object]] = {}  # a standard that asks for no settings, as the runs are not the standard's
 
 
 def fail_a_process(path: Path) -> None:
     """Let a record say that one of its processes measured less than the others."""
-    record = json.loads(path.read_text())
-    record["extra"]["processes"] = {"measured": 3, "failed": ["process 1, visdrone, 28: no memory"]}
-    path.write_text(json.dumps(record))
+    edit_record(path, extra__processes={"measured": 3, "failed": ["process 1, visdrone, 28: no memory"]})
 
 
 def load(path: Path, before: float | None, after: float | None) -> None:
     """Let a record say which loads were read; its machine has two cores."""
-    record = json.loads(path.read_text())
-    record["machine"]["state"]["cpu"] = {"load_average_1min": before}
-    record["state_after"] = {**record["state_after"], "cpu": {"load_average_1min": after}}
-    path.write_text(json.dumps(record))
+    edit_record(path, machine__state__cpu={"load_average_1min": before}, state_after__cpu={"load_average_1min": after})
 
 
 def slow_again(path: Path, layer: str, factor: float) -> None:
     """Let every method that was entered twice be slower the second time."""
-    rows = pd.read_csv(path, keep_default_na=False, na_values={"value": [""]})
+    rows = read_rows(path)
     chosen = rows["method"].str.endswith("-again") & (rows["layer"] == layer)
     assert chosen.any()
-    rows.loc[chosen, "value"] *= factor
-    rows.to_csv(path, index=False, lineterminator="\n")
-    sign(path)
+    write(path, rows.assign(value=rows["value"].mask(chosen, factor * rows["value"])))
 
 
 def test_a_clean_real_run_is_copied(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "results", "m", "cpu", quick=True)
+    folder = write_run(tmp_path / "results", "m", "cpu", only=BASIS, whole=True)
     target = add_reference(folder, tmp_path / "reference", ANY)
     assert sorted(path.name for path in target.iterdir()) == sorted(path.name for path in folder.iterdir())
 
@@ -57,8 +43,8 @@ def test_a_clean_real_run_is_copied(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (lambda folder: edit_record(folder / "stage_timing.json", dirty=True), "not committed"),
-        (lambda folder: edit_record(folder / "stage_timing.json", dirty=None, reason="no git"), "no git"),
+        (lambda folder: edit_record(folder / "stage_timing.json", git__dirty=True), "not committed"),
+        (lambda folder: edit_record(folder / "stage_timing.json", git__dirty=None, git__reason="no git"), "no git"),
         (lambda folder: (folder / "distribution.json").unlink(), "provenance"),
         (
             lambda folder: fail_a_process(folder / "distribution.json"),
@@ -87,7 +73,7 @@ def test_a_clean_real_run_is_copied(tmp_path: Path) -> None:
     ],
 )
 def test_a_doubtful_run_is_refused_whole(tmp_path: Path, spoil: object, reason: str) -> None:
-    folder = write_run(tmp_path / "results", "m", "cpu", quick=True, only=BASIS)
+    folder = write_run(tmp_path / "results", "m", "cpu", only=BASIS, whole=True)
     spoil(folder)
     with pytest.raises(DataError, match=reason):
         add_reference(folder, tmp_path / "reference", ANY)
@@ -95,14 +81,9 @@ def test_a_doubtful_run_is_refused_whole(tmp_path: Path, spoil: object, reason: 
 
 
 def test_a_core_run_does_not_replace_a_whole_one(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "results", "m", "cpu", quick=True, only=BASIS)
+    folder = write_run(tmp_path / "results", "m", "cpu", only=BASIS, whole=True)
     path = folder / "stage_timing.json"
-    record = json.loads(path.read_text())
-    record["config"] = {
-        "sha256": record["config"]["sha256"],
-        "values": {"measure": {}, "crop": {}, "stage_timing": {"counts": [9]}},
-    }
-    path.write_text(json.dumps(record))
+    edit_record(path, config__values={"measure": {}, "crop": {}, "stage_timing": {"counts": [9]}})
     standard = {"stage_timing": {"counts": [100, 1000]}}
     with pytest.raises(DataError, match=r"stage_timing\.counts is \[9\], not \[100, 1000\]"):
         add_reference(folder, tmp_path / "reference", standard)
@@ -110,30 +91,30 @@ def test_a_core_run_does_not_replace_a_whole_one(tmp_path: Path) -> None:
 
 
 def test_a_run_that_keeps_its_own_cores_busy_is_no_loaded_machine(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "results", "m", "cpu", quick=True, only=BASIS)
+    folder = write_run(tmp_path / "results", "m", "cpu", only=BASIS, whole=True)
     load(folder / "stage_timing.json", 1.9, 2.05)
     slow_again(folder / "stage_timing.csv", "host", 1.1)  # within the limit of the host
     add_reference(folder, tmp_path / "reference", ANY)
 
 
 def test_by_events_a_method_must_be_nearer_to_itself(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "results", "m", "gpu", quick=True, only=BASIS)
+    folder = write_run(tmp_path / "results", "m", "gpu", only=BASIS, whole=True)
     slow_again(folder / "stage_timing.csv", "device", 1.05)
     with pytest.raises(DataError, match=r"device: 0\.95.* 2% are allowed"):
         add_reference(folder, tmp_path / "reference", ANY)
 
 
 def test_several_commits_are_refused(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "results", "m", "cpu", quick=True, only=BASIS)
-    edit_record(folder / "distribution.json", commit=OTHER)
+    folder = write_run(tmp_path / "results", "m", "cpu", only=BASIS, whole=True)
+    edit_record(folder / "distribution.json", git__commit=OTHER)
     with pytest.raises(DataError, match=r"2 commits: .*ffffffffff \(distribution\)"):
         add_reference(folder, tmp_path / "reference", ANY)
 
 
 def test_studies_that_stay_in_the_reference_count_as_its_commits(tmp_path: Path) -> None:
-    old = write_run(tmp_path / "reference", "m", "cpu", quick=True, only=BASIS)
-    edit_record(old / "distribution.json", commit=OTHER)
-    folder = write_run(tmp_path / "results", "m", "cpu", quick=True, only=("stage_timing",))
+    old = write_run(tmp_path / "reference", "m", "cpu", only=BASIS, whole=True)
+    edit_record(old / "distribution.json", git__commit=OTHER)
+    folder = write_run(tmp_path / "results", "m", "cpu", only=("stage_timing",), whole=True)
     for path in folder.glob("distribution.*"):
         path.unlink()
     with pytest.raises(DataError, match=r"ffffffffff .*distribution"):
@@ -141,7 +122,7 @@ def test_studies_that_stay_in_the_reference_count_as_its_commits(tmp_path: Path)
 
 
 def test_synthetic_boxes_are_refused(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "results", "m", "cpu", "synthetic-visdrone", quick=True, only=BASIS)
+    folder = write_run(tmp_path / "results", "m", "cpu", synthetic=True, only=BASIS, whole=True)
     with pytest.raises(DataError, match="synthetic"):
         add_reference(folder, tmp_path / "reference", ANY)
 
@@ -152,7 +133,7 @@ def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_compared_with_itself_has_ratio_one(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "reference", "m", "cpu", quick=True)
+    folder = write_run(tmp_path / "reference", "m", "cpu")
     table = compare_runs(folder, tmp_path / "reference")
     assert len(table) > 100 and (table["ratio"] == 1).all()
     assert {"m"} == set(table["machine"])

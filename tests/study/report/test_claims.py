@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from committed_runs import CLAIMS, PUBLISHED
 from frames import number, text
-from synthetic_runs import CLAIMS, PUBLISHED
 
 from octopus.errors import InputError
 from octopus_study.measure.statistics import FEW_PROCESSES, MIN_BLOCKS, Interval

@@ -20,9 +20,7 @@ from octopus_study.names import METHODS
 from octopus_study.report.charts import style
 from octopus_study.report.outputs import draw, figures
 
-# TensorRT takes part in the arena alone.
 MIXES = [(name, report) for name in figures() for report in ("full", "alone", "old")]
-MIXES += [(name, "tensorrt") for name in figures() if name.startswith("arena")]
 
 
 @pytest.mark.parametrize(("name", "report"), MIXES)
@@ -57,14 +55,14 @@ def test_fonts_are_embedded_without_what_places_letters(drawn: Callable[[str], P
         assert set(font.keys()).isdisjoint(style.SHAPING)
 
 
-def test_a_stamp_says_synthetic(full: Path, tensorrt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stamp_says_synthetic(full: Path, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stamped = []
     monkeypatch.setattr(style, "finish", lambda figure, footer, synthetic, real: stamped.append((synthetic, footer)))
     monkeypatch.setattr(style, "save", lambda *_: None)
-    for folder in (full, tensorrt):
+    for folder in (full, old):
         draw("stage_breakdown", folder / "numbers.csv", "unused")
     assert [synthetic for synthetic, _ in stamped] == [True, False]
-    assert "Pretended GPU, VisDrone val, 2026-11-21" in stamped[1][1]
+    assert "NVIDIA H100, VisDrone val, 2026-11-25" in stamped[1][1]
 
 
 def test_no_method_is_shown_by_its_identifier() -> None:

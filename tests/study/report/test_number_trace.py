@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from synthetic_runs import CLAIMS, PAPER
+from committed_runs import CLAIMS, GPU, PAPER
 
 from octopus.errors import InputError
 from octopus_study.report import uses
@@ -28,13 +28,13 @@ def lines(identifier: str, frame: Frame) -> str:
         (
             f"{HOST}.speedup_over_published",
             (
-                "pretended-gpu.stage_timing",
+                f"{GPU}.stage_timing",
                 "method=octopus and published",
                 "stage_timing.csv:",
                 "report/measured.py:",
                 "baselines/fused.py:",
                 "baselines/published.py:",
-                "data/results/pretended-gpu/stage_timing.csv",
+                f"data/results/{GPU}/stage_timing.csv",
                 "supplement/stage_timing.typ:",
             ),
         ),
@@ -42,7 +42,7 @@ def lines(identifier: str, frame: Frame) -> str:
         ("shown.stage_timing", ("provenance", "in text")),
         (
             "one-launch-faster",
-            ("claims.yaml:", "Pretended GPU: reproduced", "; rule > 1\u00d7", "speedup_over_n-launches", "claims.typ:"),
+            ("claims.yaml:", "NVIDIA H100: ", "; rule > 1\u00d7", "speedup_over_n-launches", "claims.typ:"),
         ),
     ],
 )

@@ -14,8 +14,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from committed_runs import CLAIMS, ROOT
 from drawing import draw_watched
-from synthetic_runs import CLAIMS, ROOT
 
 from octopus_study.report import uses
 from octopus_study.report.claims import load_claims, read_claims

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import typst
-from synthetic_runs import PAPER
+from committed_runs import PAPER
 
 from octopus.errors import InputError
 from octopus_study.errors import DataError
@@ -16,7 +16,7 @@ from octopus_study.report.paper import DOCUMENTS, build_paper, check_paper, refe
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-@pytest.mark.parametrize("report", ["full", "alone", "tensorrt", "old"])
+@pytest.mark.parametrize("report", ["full", "alone", "old"])
 def test_both_documents_are_typeset(
     report: str, document: str, all_figures: Path, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

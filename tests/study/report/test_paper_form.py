@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import typst
-from synthetic_runs import PAPER
+from committed_runs import PAPER
 
 from octopus_study.report import outputs
 from octopus_study.report.paper import DOCUMENTS, typst_inputs

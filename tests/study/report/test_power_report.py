@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from committed_runs import BASIS, GPU, PAPER, write, write_run
 from frames import build_report, caption, lines, matching
-from synthetic_power import NO_SENSOR, no_sensor_run, power_run
-from synthetic_runs import BASIS, PAPER, write_run
 
+from octopus_study.measure.rows import read_rows
 from octopus_study.measure.statistics import mean_interval, t_quantile
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame
@@ -21,15 +22,18 @@ from octopus_study.report.paper import check_paper
 from octopus_study.report.studies import power_shown as power
 from octopus_study.report.studies.power import LINTED
 
-GPU = "gpu.power"
-ONE = f"{GPU}.visdrone.n1000.published.over_n-launches.back_to_back"
+sys.path.insert(0, str(Path(__file__).parents[1] / "power"))
+from synthetic_power import no_sensor_run, power_run
+
+PLACE = "gpu.power"
+ONE = f"{PLACE}.visdrone.n1000.published.over_n-launches.back_to_back"
 FIGURES, TABLES = ("power_traces", "power_decomposition"), ("power", "power_paced")
 
 
 def report_of(run, root: Path) -> Path:
-    """Build the report of one pretended GPU with this run of power."""
-    folder = write_run(root / "reference", "pretended-gpu", "gpu", only=("power",))
-    run.machine = "pretended-gpu"
+    """Build the report of one GPU with this run of power."""
+    folder = write_run(root / "reference", GPU, "gpu", only=("power",))
+    run.machine = GPU
     run.write(folder)
     return build_report(root / "report", None, root / "reference")
 
@@ -37,9 +41,12 @@ def report_of(run, root: Path) -> Path:
 @pytest.fixture(scope="module")
 def spoiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report over a GPU whose power lies below its idle, as in the published episode."""
-    run = power_run()
-    run.scale(0.15, layer="back_to_back", quantity="power_mean")
-    return report_of(run, tmp_path_factory.mktemp("spoiled"))
+    root = tmp_path_factory.mktemp("spoiled")
+    table = write_run(root / "reference", GPU, "gpu", only=("power",)) / "power.csv"
+    rows = read_rows(table)
+    wrong = (rows["layer"] == "back_to_back") & (rows["quantity"] == "power_mean")
+    write(table, rows.assign(value=rows["value"].mask(wrong, 0.15 * rows["value"])))
+    return build_report(root / "report", None, root / "reference")
 
 
 @pytest.mark.parametrize(("freedom", "quantile"), [(1, 12.7062), (4, 2.7764), (9, 2.2622)])
@@ -68,8 +75,8 @@ def test_the_energy_ratio_is_time_times_power(numbers: Frame) -> None:
 def test_without_a_sensor_there_is_a_reason_and_no_energy(alone: Path) -> None:
     known = Frame.read(alone / "numbers.csv")
     assert power.measured(known) == [] and "shown.power.measured" not in known
-    assert known.text("here.power.unavailable") == NO_SENSOR
-    expected = "No energy was measured on Pretended (this machine): no power sensor."
+    assert known.text("here.power.unavailable").startswith("no power sensor (looked at ")
+    expected = "No energy was measured on AMD EPYC (this machine): no power sensor."
     assert known.text("shown.power.energy") == expected
     energies = matching(known, r"here\.power\..*energy.*")
     assert energies and all(math.isnan(number.value) for _, number in energies)
@@ -86,8 +93,8 @@ def test_a_gpu_without_a_sensor_is_not_judged(tmp_path: Path) -> None:
 def test_a_refused_run_keeps_no_number(spoiled: Path) -> None:
     known = Frame.read(spoiled / "numbers.csv")
     assert power.measured(known) == []
-    assert known.text(f"{GPU}.unavailable").startswith("refused by the results linter")
-    numbers = matching(known, r"pretended-gpu\.power\..*")
+    assert known.text(f"{PLACE}.unavailable").startswith("refused by the results linter")
+    numbers = matching(known, rf"{GPU}\.power\..*")
     assert [number for _, number in numbers if number.value == number.value] == []
     judged = [one for one in read_claims(spoiled / "claims.csv") if one.claim_id.startswith("power-")]
     assert {one.verdict for one in judged} == {"not measurable here"}
@@ -109,7 +116,7 @@ def test_the_table_has_published_and_measured_rows(full: Path, numbers: Frame) -
     rows = {row[0]: row[1:] for row in lines(full, "power")}
     column = lines(full, "power")[0][1:].index("n = 1000")
     assert rows["One launch, energy"][column] == "1728.896 mJ"
-    key = f"{GPU}.visdrone.n1000.octopus.energy_per_frame.back_to_back"
+    key = f"{PLACE}.visdrone.n1000.octopus.energy_per_frame.back_to_back"
     assert rows["Octopus, energy"][column] == numbers.text(key)
     assert any("GPU board, idle" in name for name in rows)
 
@@ -146,7 +153,7 @@ def test_a_machine_without_a_sensor_stands_beside_references_without_the_study(
     make_numbers: Callable[..., Frame], tmp_path: Path
 ) -> None:
     folder = write_run(tmp_path / "results", "laptop", "cpu", only=("power",))
-    reference = write_run(tmp_path / "reference", "pretended-gpu", "gpu", only=BASIS)
+    reference = write_run(tmp_path / "reference", GPU, "gpu", only=BASIS)
     both = make_numbers(folder, reference.parent)
     assert power.measured(both) == []
     assert both.text("shown.power.energy").startswith("No energy was measured on")

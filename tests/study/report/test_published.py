@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from synthetic_runs import PUBLISHED
+from committed_runs import PUBLISHED
 
 from octopus.errors import InputError
 from octopus_study.report.frame import Frame

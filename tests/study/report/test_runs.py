@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic_runs import BASIS, PUBLISHED, ROOT, sign, write_run
+from committed_runs import BASIS, CPU, GPU, PUBLISHED, ROOT, of_one_process, sign, write, write_run
 
 from octopus_study.errors import MeasureError
 from octopus_study.measure import line, statistics
@@ -33,7 +33,12 @@ Edit = Callable[[list[str]], list[str]]
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_run(tmp_path_factory.mktemp("measured"), "m", "cpu", quick=True, only=BASIS)
+    """Two studies of one process."""
+    folder = write_run(tmp_path_factory.mktemp("measured"), "m", "cpu", only=BASIS)
+    for table in folder.glob("*.csv"):
+        rows = read_rows(table)
+        write(table, of_one_process(rows))
+    return folder
 
 
 @pytest.fixture
@@ -121,23 +126,19 @@ def test_all_that_is_refused_is_named(folder: Path) -> None:
 
 
 def test_committed_references_are_what_was_measured() -> None:
-    assert {run.scope for run in load_runs(None, ROOT / "data" / "reference")} == {
-        "amd-epyc-2c",
-        "intel-xeon-2c",
-        "nvidia-h100-80gb-hbm3",
-    }
+    assert {run.scope for run in load_runs(None, ROOT / "data" / "reference")} == {CPU, "intel-xeon-2c", GPU}
 
 
 def test_the_gpu_of_the_text_has_the_most_studies(tmp_path: Path) -> None:
-    write_run(tmp_path, "a-gpu", "gpu", quick=True, only=BASIS)
+    write_run(tmp_path, "a-gpu", "gpu", only=BASIS)
     for name in "bc":
-        write_run(tmp_path, f"{name}-gpu", "gpu", quick=True, only=("mapping",))
+        write_run(tmp_path, f"{name}-gpu", "gpu", only=("mapping",))
     runs = load_runs(None, tmp_path)
     assert [(one.id, one.text) for one in aliases(runs)] == [("alias.gpu", "b-gpu")]
 
 
 def test_other_references_have_numbers_and_no_place_in_tables_and_figures(tmp_path: Path) -> None:
-    names = [write_run(tmp_path, f"{name}-gpu", "gpu", quick=True, only=BASIS).name for name in "ab"]
+    names = [write_run(tmp_path, f"{name}-gpu", "gpu", only=BASIS).name for name in "ab"]
     frame = Frame(numbers_of(load_runs(None, tmp_path), PUBLISHED))
     assert frame.machines("stage_timing") == names
     assert frame.shown("stage_timing") == names[:1]
@@ -146,8 +147,8 @@ def test_other_references_have_numbers_and_no_place_in_tables_and_figures(tmp_pa
 
 
 def test_a_study_that_the_first_machine_lacks_is_shown_by_another(tmp_path: Path) -> None:
-    write_run(tmp_path, "a-cpu", "cpu", quick=True, only=(*BASIS, "mapping"))
-    write_run(tmp_path, "b-cpu", "cpu", quick=True, only=("pipelines",))
+    write_run(tmp_path, "a-cpu", "cpu", only=(*BASIS, "mapping"))
+    write_run(tmp_path, "b-cpu", "cpu", only=("pipelines",))
     runs = load_runs(None, tmp_path)
     named = {one.id: one.text for one in aliases(runs)}
     assert named == {"alias.cpu": "a-cpu", "alias.cpu-pipelines": "b-cpu"}
@@ -158,7 +159,7 @@ def test_a_study_that_the_first_machine_lacks_is_shown_by_another(tmp_path: Path
 
 
 def test_what_runs_of_a_machine_found_apart_is_said_with_the_study(tmp_path: Path) -> None:
-    write_run(tmp_path, "a-gpu", "gpu", quick=True, only=(*BASIS, "mapping"))
+    write_run(tmp_path, "a-gpu", "gpu", only=(*BASIS, "mapping"))
     runs = load_runs(None, tmp_path)
     several = next(run for run in runs if run.study == "mapping")
     cores = several.provenance["machine"]["cpu"]["cores"]
@@ -170,7 +171,7 @@ def test_what_runs_of_a_machine_found_apart_is_said_with_the_study(tmp_path: Pat
 
 
 def test_cards_and_boots_that_runs_of_a_machine_saw_are_counted(tmp_path: Path) -> None:
-    write_run(tmp_path, "a-gpu", "gpu", quick=True, only=(*BASIS, "mapping"))
+    write_run(tmp_path, "a-gpu", "gpu", only=(*BASIS, "mapping"))
     first, *others, last = load_runs(None, tmp_path)
     for run in others:
         run.provenance["machine"]["identity"] = {"host": None, "boot": "1", "gpu": "a"}
@@ -193,8 +194,7 @@ def split_into_processes(folder: Path, factors: tuple[float, ...]) -> None:
     slower = host & rows["method"].str.startswith("octopus")
     rows.loc[slower, "value"] *= process[slower].map(dict(enumerate(factors)))
     rows.loc[host, "block"] += PROCESS_BLOCKS * process[host]
-    rows.to_csv(path, index=False, lineterminator="\n")
-    sign(path)
+    write(path, rows)
 
 
 def derived(folder: Path) -> Frame:
@@ -217,6 +217,11 @@ def test_intervals_of_a_run_of_several_processes_are_over_processes(folder: Path
     assert "processes" in shared[f"{TOTAL}.verdict_over_published"].note
     facts = Frame(numbers_of(load_runs(None, folder.parent), PUBLISHED))
     assert facts.text("m.stage_timing.processes") == "3" and facts.text("m.distribution.processes") == "1"
+
+
+def run_of_one_process(runs: Path, study: str) -> Run:
+    run = read_run(runs / "reference" / GPU / f"{study}.csv", "reference")
+    return replace(run, rows=of_one_process(run.rows))
 
 
 def of_three_processes(run: Run) -> Run:
@@ -251,7 +256,7 @@ def test_every_interval_that_a_study_forms_is_told_of_the_processes(
 
     for module in (statistics, line, samples, drone, total_cost):
         monkeypatch.setattr(module, "by_process", watched)
-    run = of_three_processes(read_run(runs / "reference" / "pretended-gpu" / f"{study}.csv", "reference"))
+    run = of_three_processes(run_of_one_process(runs, study))
     assert list(derive(run, report_of(study))) and formed
     assert not lost, f"{study}: intervals that know of no processes in {sorted(lost)}"
 
@@ -261,7 +266,7 @@ def test_what_another_seed_would_move_says_that_it_is_resampled(
     study: str, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By that a verdict keeps its distance from the limit; other intervals need no seed."""
-    seeded, run = (np.random.default_rng, read_run(runs / "reference" / "pretended-gpu" / f"{study}.csv", "reference"))
+    seeded, run = np.random.default_rng, run_of_one_process(runs, study)
     ends = []
     for further in (0, 1):
         monkeypatch.setattr(np.random, "default_rng", lambda seed, further=further: seeded(seed + further))
@@ -276,7 +281,6 @@ def test_neighbouring_blocks_that_resemble_each_other_widen_an_interval(folder: 
     rows = read_rows(path)
     later = (rows["layer"] == "host") & (rows["method"] == "published") & (rows["block"] >= 10)
     rows.loc[later, "value"] *= 1.1
-    rows.to_csv(path, index=False, lineterminator="\n")
-    sign(path)
+    write(path, rows)
     after = derived(folder)[f"{TOTAL}.speedup_over_published"]
     assert after.high - after.low > before.high - before.low

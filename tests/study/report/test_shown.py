@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from synthetic_runs import CLAIMS, PAPER
+from committed_runs import CLAIMS, PAPER
 
 from octopus_study.report import outputs, uses
 from octopus_study.report.claims import judge, load_claims, read_claims

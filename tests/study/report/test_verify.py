@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from synthetic_runs import CLAIMS, PAPER, PUBLISHED
+from committed_runs import CLAIMS, PAPER, PUBLISHED
 
 from octopus_study.verify import checks
 from octopus_study.verify.scene import Paths, Scene

@@ -1,0 +1,281 @@
+"""What single studies derive by a rule of their own, and say where rows are missing or of another answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from committed_runs import GPU, write, write_run
+from frames import SOURCE, build_report, caption, lines, matching, number, text
+from matplotlib.axes import Axes
+from matplotlib.text import Text
+
+from octopus_study.data.distributions import satellite_tiles
+from octopus_study.data.sentinel2 import ATTRIBUTION
+from octopus_study.measure.dependence import PROCESS_BLOCKS
+from octopus_study.measure.rows import read_rows
+from octopus_study.names import ARENA_METHODS, CONCURRENCY_ARMS, IMAGE_BATCHES, LADDER_CHANGES, LADDER_STEPS
+from octopus_study.report.charts import style
+from octopus_study.report.claims import read_claims
+from octopus_study.report.frame import Frame, Key, make_number
+from octopus_study.report.measured import fastest
+from octopus_study.report.outputs import draw
+from octopus_study.report.samples import Group, ratio_of_sums, resampled
+from octopus_study.report.studies import arena_figures as arena
+from octopus_study.report.studies import drone, images, satellite_figure
+from octopus_study.report.studies.image_shape import HEURISTICS, QUADRANTS, UNDECIDED, verdict
+from octopus_study.report.studies.total_cost import Costs, Draws, together
+from octopus_study.report.studies.total_cost import draw as drawn
+from octopus_study.report.view import View
+from octopus_study.status import MethodStatus, different
+from octopus_study.studies.arena.layers import WRITE_BOUNDS, names
+from octopus_study.studies.images.job import BATCHES
+
+ARENA = "gpu.arena.visdrone.n1000"
+HOST = f"{ARENA}.octopus.end_to_end.host"
+RULES = ("fixed", "otsu", "byte-budget")
+
+
+def one_study(root: Path, study: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Path:
+    """Build the report of a GPU whose rows of one study are changed."""
+    table = write_run(root / "reference", GPU, "gpu", only=(study,)) / f"{study}.csv"
+    write(table, change(read_rows(table)))
+    return build_report(root / "report", None, root / "reference")
+
+
+def without(column: str, *values: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    return lambda rows: rows[~rows[column].isin(values)]
+
+
+def test_methods_steps_and_batches_have_names_of_their_own() -> None:
+    assert {*names(), *WRITE_BOUNDS} <= set(ARENA_METHODS)
+    assert len(set(ARENA_METHODS.values())) == len(ARENA_METHODS)
+    assert list(LADDER_STEPS) == list(LADDER_CHANGES)
+    assert set(IMAGE_BATCHES) == set(BATCHES)
+
+
+def test_each_type_is_compared_with_the_bound_of_its_own_output(numbers: Frame) -> None:
+    half = f"{ARENA}.octopus-fp16.crop_resize_normalize.device.share_of_write-bound"
+    assert f"{half}-fp16" in numbers and half not in numbers
+    assert f"{ARENA}.octopus.crop_resize_normalize.device.speedup_over_write-bound-fp16" not in numbers
+    assert arena.bound_of("octopus-uint8-nhwc") == "write-bound-uint8"
+
+
+def test_a_method_is_compared_with_octopus_of_the_same_answer_or_not_at_all(numbers: Frame) -> None:
+    key = numbers[HOST].key
+    run = SimpleNamespace(key=lambda *_, **__: key, from_rows=lambda *_: numbers[HOST].source)
+    blocks = pd.RangeIndex(30, name="block")
+    table = pd.DataFrame({"octopus": 1.0, "roi-align": 2.0, "cvcuda": 3.0}, index=blocks)
+    group = Group("visdrone-val", "visdrone", 1000, "end_to_end", "host")
+    for like, best, value in ((None, "CV-CUDA", 3), (2.0, "torchvision (RoIAlign)", 1)):
+        if like:
+            table["octopus-image"] = like
+        found = list(fastest(run, group, table, ["roi-align", "cvcuda"], "best_baseline", "baselines"))
+        assert found[0].text == best and found[1].value == value
+
+
+def test_a_method_without_a_time_or_memory_is_named_with_the_reason(full: Path, numbers: Frame) -> None:
+    lacking = arena.without_time(View(numbers, GPU, "arena"), [numbers[HOST].key])
+    assert "TensorRT (padded)" in lacking and "TensorRT is not installed" in lacking
+    assert any(row[0].startswith("**Unavailable here.") for row in lines(full, "arena"))
+    memory = {row[0]: row[1:] for row in lines(full, "arena_memory")}
+    assert memory["TensorRT (padded)"] == ["unavailable (b)"] * 4 and "unavailable" not in memory["Octopus"][0]
+    for name, why in (("drone", "needs a CUDA GPU"), ("mapping", "would take a CPU too long")):
+        assert why in caption(full, name)
+
+
+def test_each_kind_of_machine_has_its_own_table(full: Path, alone: Path) -> None:
+    gpus, cpus = ("".join(row[0] for row in lines(full, name)) for name in ("arena", "arena_cpu"))
+    assert "NVIDIA H100" in gpus and "(this machine)" not in gpus and "(this machine)" in cpus
+    for name in ("arena_ladder", "arena_submit", "arena_memory"):
+        assert "need a GPU" in caption(alone, name)
+
+
+def test_another_answer_is_hatched_and_named(numbers: Frame) -> None:
+    axis = arena.device(numbers).subfigs[0].findobj(Axes)[0]
+    bars = zip(axis.get_yticklabels(), axis.patches, strict=True)
+    assert ARENA_METHODS["published"] in {label.get_text() for label, bar in bars if bar.get_hatch()}
+    whole = Key("m", "images", "thumbnails", 256, "octopus", "end_to_end", "host")
+    found = [
+        text(Key("m", "machine", quantity="kind"), "gpu"),
+        text(Key("m", "images", quantity="measured_on"), "2026-11-21"),
+        number(whole, "ms", 1.0),
+        make_number(whole.but(method="dali"), SOURCE, "ms", 3.0, answer=different("why")),
+        number(whole.but(method="cvcuda"), "ms", 2.0),
+        *(number(whole.speedup(name), "ratio", value) for name, value in (("dali", 3.0), ("cvcuda", 2.0))),
+    ]
+    figure = images.draw(Frame(found))
+    (axis,) = [axis for axis in figure.findobj(Axes) if axis.get_xlabel().startswith("Time")]
+    assert [bar.get_hatch() for bar in axis.patches] == [style.HATCH, None]
+    words = " ".join(" ".join(part.get_text() for part in figure.findobj(Text)).split())
+    assert "the answer differs. DALI: why." in words and "Different answer" in words
+
+
+def test_a_run_of_few_boxes_is_shown_at_its_largest(numbers: Frame) -> None:
+    few = [one._replace(id=one.key.but(n=6).id, n=6) for _, one in matching(numbers, r"here\.arena\.visdrone\.n1000.*")]
+    here = View(Frame(few), "here", "arena")
+    assert arena.shown(here, "visdrone", "host").n == 6 and arena.shown(here, "uniform", "host") is None
+
+
+def test_block_metadata_are_compared_with_the_search_of_their_width_alone(numbers: Frame) -> None:
+    """One element per thread against one, several against several."""
+    assert matching(numbers, rf"{GPU}\.mapping\..*\.block-metadata\..*_over_thread-search")
+    assert not matching(numbers, rf"{GPU}\.mapping\..*\.(block-metadata|octopus)\..*_over_.*search-scalar")
+    # A CPU reads owners one by one, whatever the search does.
+    assert matching(numbers, r".*-2c\.mapping\..*\.block-metadata\..*_over_thread-search-scalar")
+
+
+def test_where_several_processes_measured_the_interval_is_over_them() -> None:
+    """Blocks within a process tell less than processes: here each process has times of its own."""
+    factors = np.repeat([1.0, 1.2, 1.1], 7)
+    blocks = np.concatenate([process * PROCESS_BLOCKS + np.arange(7) for process in range(3)])
+    index = pd.Index(blocks, name="block")
+    table = pd.DataFrame({"lookup-published": 2 * factors, "block-metadata": np.ones(21)}, index=index)
+    once = {name: drawn(table[name]) for name in table}
+    group = Group("synthetic", "flickr-500-light", 500, "kernel", "host")
+    costs = Costs(group, once, {name: 0 * values for name, values in once.items()}, table, len(table))
+    gain = costs.ratio("lookup-published", "block-metadata", 1)
+    assert gain.processes == 3 and len(gain.values) == 4
+    middle = gain.interval
+    assert middle.value == pytest.approx(2 * (1.0 * 1.2 * 1.1) ** (1 / 3))
+    assert middle.low < 2.0 and middle.high > 2.4 and middle.count == 21
+    alone = table[:7]
+    assert Draws(drawn(alone["lookup-published"]), 7).interval[:3] == (2.0, 2.0, 2.0)
+    assert [len(part) for part in together(table, table[:14])] == [14, 14]
+
+
+def test_a_resampled_statistic_lies_in_its_interval() -> None:
+    values = pd.Series(np.random.default_rng(1).normal(10, 1, 200), index=pd.RangeIndex(200, name="block"))
+    value, low, high = resampled(values, np.mean)[:3]
+    assert low < value < high and value == pytest.approx(values.mean())
+    assert high - low == pytest.approx(2 * 1.96 / 200**0.5, rel=0.15)
+    pairs = values.to_frame().assign(triple=3 * values)
+    assert resampled(pairs, ratio_of_sums)[:4] == pytest.approx((3, 3, 3, len(pairs)))
+
+
+def test_the_picture_comes_back_from_its_series(
+    full: Path, alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real data go before generated ones; the owner of the picture is named."""
+    notes, stacked = [], style.stacked
+    monkeypatch.setattr(
+        style, "stacked", lambda charts, legend, note="": stacked(charts, legend, notes.append(note) or note)
+    )
+    for folder, synthetic, said in ((full, False, ATTRIBUTION), (alone, True, satellite_figure.GENERATED)):
+        picture = satellite_figure.picture(Frame.read(folder / "numbers.csv"))
+        assert picture.tiles.synthetic == synthetic and set(picture.kept) == set(RULES)
+        assert (picture.boxes == satellite_tiles(1000, 1000)).all()
+        pixels = picture.series.picture
+        assert (pixels.min(), pixels.max()) == (0, 255)
+        draw("satellite_tiles", folder / "numbers.csv", tmp_path / "tiles")
+        assert said in notes[-1]
+
+
+def test_claims_on_greenland_need_the_full_real_scene(full: Path, tmp_path: Path) -> None:
+    judged = {(one.claim_id, one.scope): one for one in read_claims(full / "claims.csv")}
+    name, side = "satellite", {"window-uint16": "full-uint16", "window-rgb8": "full-rgb8"}
+    whole = one_study(tmp_path, name, lambda rows: rows.replace({"workload": side}))
+    found = {one.claim_id: one for one in read_claims(whole / "claims.csv")}
+    assert judged["sat-tiles", GPU].verdict == "reproduced"
+    for claim in ("sat-kept", "sat-share", "sat-bytes", "sat-kept-downlink", "sat-saved", "sat-pipeline"):
+        window, generated = judged[claim, GPU], judged[claim, "here"]
+        assert window.verdict == generated.verdict == "not measurable here"
+        assert window.reason.endswith("needs the full scene of 8192 \u00d7 8192 px, not a window of it")
+        assert generated.reason.endswith("needs the real scene, not generated data")
+        assert found[claim].verdict == "not reproduced"  # the window keeps other tiles
+
+
+def test_a_run_without_some_parts_still_has_its_report(tmp_path: Path) -> None:
+    """Without the byte budget, the pace, the streams and the longest clip, as a quick run."""
+    report = one_study(tmp_path / "tiles", "satellite", without("method", "byte-budget"))
+    assert set(satellite_figure.picture(Frame.read(report / "numbers.csv")).kept) == {"fixed", "otsu"}
+    draw("satellite_tiles", report / "numbers.csv", tmp_path / "tiles.pdf")
+    short = without("workload", "clip-10s")
+    report = one_study(tmp_path / "clips", "drone", lambda rows: without("layer", "paced", "pipelined")(short(rows)))
+    assert drone.clips(View(Frame.read(report / "numbers.csv"), GPU, "drone")) == ["clip-1s", "clip-5s"]
+
+
+def test_streams_are_judged_by_their_best_arm(numbers: Frame) -> None:
+    place = "gpu.concurrency.arms"
+    arms = {name: numbers[f"{place}.{name}.over_sequential"] for name in ("two-streams", "two-threads")}
+    best = min(arms, key=lambda name: arms[name].value)
+    assert numbers.text(f"{place}.best-streams") == CONCURRENCY_ARMS[best]
+    for quantity in ("overlap", "over_sequential"):
+        mine, its = (numbers[f"{place}.{arm}.{quantity}"] for arm in ("best-streams", best))
+        assert (mine.value, mine.low, mine.high) == (its.value, its.low, its.high)
+
+
+def test_a_way_that_could_not_run_says_why(tmp_path: Path) -> None:
+    def change(rows: pd.DataFrame) -> pd.DataFrame:
+        lost, halved = rows["method"] == "two-processes-mps", rows["method"] == "cuda-graphs"
+        status = rows["status"].mask(lost, MethodStatus.UNAVAILABLE).mask(halved, MethodStatus.DIFFERENT)
+        reason = rows["reason"].mask(lost, "no client came").mask(halved, "half precision")
+        value, block = rows["value"].mask(lost), rows["block"].mask(lost, 0)
+        return rows.assign(status=status, reason=reason, value=value, block=block).drop_duplicates()
+
+    folder = one_study(tmp_path, "concurrency", change)
+    judged = {one.claim_id: one for one in read_claims(folder / "claims.csv")}
+    for said in (caption(folder, "concurrency"), judged["conc-mps"].reason):
+        assert "no client came" in said
+    assert [row[0] for row in lines(folder, "concurrency") if "\u2020" in row[1]] == ["CUDA graphs"]
+    # One claim wants kernels that fill the GPU, another its own board.
+    assert judged["conc-streams-overlap"].reason.startswith("precondition not met")
+    assert judged["conc-times"].reason == "needs an RTX 2060"
+
+
+@pytest.mark.parametrize(
+    ("measured", "expected"),
+    [
+        ((True, 3.2, 0.3, 0.1), QUADRANTS),
+        ((True, 3.2, 0.3, 1.5), UNDECIDED),
+        ((False, 3.2, 0.3, 0.1), UNDECIDED),
+        ((True, 1.0, 0.3, 0.1), UNDECIDED),
+        ((True, 1.0, 1.0, 40.0), HEURISTICS),
+        ((False, 0.9, 1.1, 8.0), HEURISTICS),
+        ((True, 1.0, 1.0, 0.5), UNDECIDED),
+    ],
+)
+def test_the_cause_of_a_jump_in_memory_follows_the_rule(
+    measured: tuple[bool, float, float, float], expected: str
+) -> None:
+    assert verdict(*measured) == expected
+
+
+def test_lines_are_fitted_to_each_kind_of_width(numbers: Frame) -> None:
+    start = "gpu.image_shape.linearity"
+    whole, split, both = (numbers.value(f"{start}.drunet.step68.{name}.r2") for name in ("whole", "split", "all"))
+    assert min(whole, split) > 0.999 > 0.5 > both
+    assert f"{start}.unet.step68.whole.r2" not in numbers
+
+
+def test_machines_without_a_gpu_say_so_and_nothing_else(alone: Path) -> None:
+    known = Frame.read(alone / "numbers.csv")
+    for study, table in (("concurrency", "concurrency"), ("image_shape", "shape_cause")):
+        assert "GPU" in known.text(f"shown.{study}.missing") and f"shown.{study}.measured" not in known
+        assert "GPU" in caption(alone, table) and len(lines(alone, table)) == 2
+        judged = [one for one in read_claims(alone / "claims.csv") if one.study == study]
+        assert judged and {one.verdict for one in judged} == {"not measurable here"}
+
+
+def test_the_worst_and_the_best_input_are_named(numbers: Frame) -> None:
+    """Files that are decoded on the GPU give another answer and are left out."""
+    key = "gpu.pipelines.model.octopus.prepare.host"
+    least, greatest = (numbers[f"{key}.{name}_over_transformers"] for name in ("least", "greatest"))
+    ratios = matching(numbers, rf"{GPU}\.pipelines\.model-.*\.octopus\.prepare\.host\.speedup_over_transformers")
+    same = [one.value for _, one in ratios if not numbers[one.key.but(derived="", other="")].differs]
+    assert (least.value, greatest.value) == (min(same), max(same)) and len(same) < len(ratios)
+    assert not least.interval and f"of {len(same)} batches and inputs" in least.note
+
+
+def test_a_column_is_of_the_input_that_its_head_names(full: Path, numbers: Frame) -> None:
+    rows = lines(full, "pipelines_inputs")
+    start = [row[0] for row in rows].index("**NVIDIA H100 (reference), VisDrone val, 2026-11-26**")
+    inputs = next(row[1:] for row in rows[start:] if row[0] == "32: 512 to 2048 px")
+    place, over = "gpu.pipelines.model-ragged.n32", "octopus.prepare.host.speedup_over_transformers"
+    for cell, form in zip(inputs, ("pillow", "numpy", "torch", "torch-gpu"), strict=False):
+        assert cell == numbers.text(f"{place}.{form}.{over}")
+    assert inputs[5].startswith(f"{numbers.text(f'{place}.jpeg.{over}-torchvision')} \u2020")

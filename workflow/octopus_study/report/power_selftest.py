@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import matplotlib as mpl
+from matplotlib.axes import Axes
 
 from octopus_study.measure._files import atomic_text
 from octopus_study.names import POWER_SCOPES, human
@@ -16,8 +17,11 @@ from octopus_study.power.judges import levels
 from octopus_study.power.selftest import SelfTest
 from octopus_study.power.session import Attempt
 from octopus_study.report.charts import style
-from octopus_study.report.studies.power_shown import draw_trace
+from octopus_study.report.charts.palette import BLACK, GREEN, GREY
+from octopus_study.report.text import quantity_text
 
+# The phases of the test, as spans of the trace show them.
+_SPANS = {"idle": (GREY, "Idle"), "load": (GREEN, "Known load")}
 STEM = "power_selftest"
 COLUMNS = ("seconds", "phase", "power_w", "counter", "counter_unit")
 
@@ -64,7 +68,7 @@ def plot(test: SelfTest, out_dir: Path) -> tuple[Path, Path]:
     with mpl.rc_context(style.RC):
         figure, axes = style.new_figure(2.6)
         axis = axes[0, 0]
-        draw_trace(axis, [at * 1e-9 for at, _ in points], watts, spans)
+        _draw(axis, [at * 1e-9 for at, _ in points], watts, spans)
         failed = [(each.at_ns - points[0][0]) * 1e-9 for each in test.trace.failures]
         axis.plot(failed, [0.0] * len(failed), "x", clip_on=False, label="Failed reading")
         verdict = f"Unavailable: {test.reason}" if test.failed else "Power-on test passed"
@@ -77,3 +81,17 @@ def plot(test: SelfTest, out_dir: Path) -> tuple[Path, Path]:
             facts.append(f"a new value each {test.update_seconds * 1e3:.3g} ms")
         area = style.finish(figure, f"Power-on test: {', '.join(facts)}.", synthetic=False)
     return style.save(figure, out_dir / STEM, area)
+
+
+def _draw(axis: Axes, seconds: Sequence[float], watts: Sequence[float], spans: Iterable[tuple]) -> None:
+    """Draw power over time from the first point on, and spans of it, each with a name, its ends and its mean power."""
+    zero = seconds[0]
+    axis.plot([at - zero for at in seconds], watts, color=BLACK, linewidth=0.7)
+    for name, start, end, mean in spans:
+        color, label = _SPANS[name]
+        axis.axvspan(start - zero, end - zero, color=color, alpha=0.22, linewidth=0, label=label)
+        if mean is not None and mean == mean:
+            axis.plot([start - zero, end - zero], [mean] * 2, color=BLACK, linewidth=1.2)
+            where = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center", "fontsize": 6}
+            axis.annotate(quantity_text(mean, "W"), ((start + end) / 2 - zero, mean), **where)
+    axis.set(xlabel="Time (s)")

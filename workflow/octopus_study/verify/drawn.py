@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 _UNIT = re.compile(r"\(([^();]+)[^()]*\)")
 # Of what is drawn along an axis; the rest are ends of intervals, zeros, and what a figure computes.
 LEAST_SHARE = 0.2
-# Figures whose series are moved before they are drawn: seconds from the beginning of a phase.
-_MOVED = ("power_traces",)
 # Shares may be computed for a figure alone.
 _JUDGED = ("time", "bytes", "power", "energy", "bandwidth")
 
@@ -30,7 +28,7 @@ def axes(scene: Scene) -> Outcome:
     """The unit of each axis that names one against the numbers that are drawn along it."""
     count, faults = 0, []
     for name, (study, chart) in figures().items():
-        if name not in _MOVED and (scene.frame.shown(study) or chart.published):
+        if scene.frame.shown(study) or chart.published:
             for label, share in judged(name, scene.frame):
                 count += 1
                 if share < LEAST_SHARE:

@@ -27,7 +27,6 @@ from octopus_study.report.machines import place_name, run_list, shown
 from octopus_study.report.runs import Run, cached
 from octopus_study.report.samples import Group, groups, paired, pivot
 from octopus_study.report.selector import ALL_ROWS, PROVENANCE, either, where
-from octopus_study.report.series import Series
 from octopus_study.report.studies import power_shown as look
 from octopus_study.report.studies.power_shown import BACK_TO_BACK, PACED, PAIRS, PARTS, STUDY
 from octopus_study.report.study import StudyReport
@@ -42,9 +41,7 @@ TABLES = (STUDY, "power_voltage_misread")
 LINTED = (*TABLES, "power_voltage_relabelled")
 LAYERS = (BACK_TO_BACK, PACED)
 TWICE = (SUBJECT, f"{SUBJECT}{AGAIN}")
-SHOWN_COUNT = 1000
 _NOTE = "paired windows, Student's t over the logarithms of their ratios"
-_MARGIN = 4.0  # seconds of the trace that are shown before and behind the shown round
 
 
 def vetted(run: Run) -> Run:
@@ -100,7 +97,7 @@ def no_energy(run: Run) -> Iterator[Number]:
 
 
 def sensor(run: Run) -> Iterator[Number]:
-    """Yield what the run's energies are the energies of, by which sensor, and how exact that is."""
+    """Yield what the run's energies are the energies of, and by which sensor."""
     scope = scope_of(run)
     if not scope:
         return
@@ -112,9 +109,6 @@ def sensor(run: Run) -> Iterator[Number]:
     yield make_text(run.fact_key("sensor.scope"), source, scope)
     title = f"{name}, {human(POWER_SCOPES, scope)}{updates}"
     yield make_text(run.fact_key("sensor.title"), source, title)
-    if (accuracy := device.get("accuracy")) is not None:
-        note = "relative systematic error as the maker states it, or as it is assumed"
-        yield make_number(run.fact_key("sensor.accuracy"), source, "fraction", float(accuracy), note=note)
 
 
 def power_shown(runs: list[Run]) -> Iterator[Number]:
@@ -335,69 +329,19 @@ def _derived(source: Number, key: Key, unit: str, value: float, note: str, text:
     return make_number(key, whole, unit, value, text=text, note=note)
 
 
-def traces(run: Run) -> Iterator[Series]:
-    """Yield the sensor's trace over the power-on test and over one round of windows, with the phases and windows within
-    them; seconds count from the first sample."""
-    if not scope_of(run):
-        return
-    trace = run.rows[(run.rows["layer"] == "trace") & (run.rows["quantity"] == "power")]
-    trace = trace[trace["value"].notna()].sort_values("block", kind="stable")
-    tested = trace["block"] <= trace.loc[trace["method"] == "self-test", "block"].max()
-    yield _points(run, "selftest", trace[tested])
-    phases = [phase for phase in _record(run)["selftest"]["phases"] if phase["mean_w"] is not None]
-    names = ("phase", "start_seconds", "end_seconds", "mean_w")
-    yield _spans(run, "phases", [(0, *(phase[name] for name in names)) for phase in phases])
-    chosen = _shown_round(run)
-    if len(chosen):
-        at = trace["block"] / 1000
-        inside = at.between(chosen["start"].min() - _MARGIN, chosen["end"].max() + _MARGIN)
-        yield _points(run, "round", trace[~tested & inside])
-        yield _spans(run, "windows", list(chosen.itertuples(index=False, name=None)))
-
-
-def _points(run: Run, name: str, rows: pd.DataFrame) -> Series:
-    columns = {"seconds": (rows["block"] / 1000).tolist(), "watts": rows["value"].astype(float).tolist()}
-    return Series(run.scope, STUDY, name, columns)
-
-
-def _spans(run: Run, name: str, rows: list[tuple]) -> Series:
-    columns = zip(("n", "name", "start", "end", "mean"), zip(*rows, strict=True), strict=True)
-    return Series(run.scope, STUDY, name, {head: list(values) for head, values in columns})
-
-
-def _shown_round(run: Run) -> pd.DataFrame:
-    """Return n, method, start, end and mean power of the windows of the first round of the published count, or of the
-    largest one, that has every method."""
-    table = _windows(run).rename(columns={"power_mean": "mean", "window_start": "start"})
-    table = table[table["layer"] == BACK_TO_BACK].dropna(subset=["start", "window", "mean"])
-    counts = sorted(table["n"].unique())
-    table = table[table["n"] == (SHOWN_COUNT if SHOWN_COUNT in counts else max(counts, default=0))]
-    sizes = table.groupby("block")["method"].nunique()
-    table = table[table["block"] == sizes[sizes == sizes.max()].index.min()]
-    return table.assign(end=table["start"] + table["window"])[["n", "method", "start", "end", "mean"]]
-
-
 REPORT = StudyReport(
     numbers=(no_energy, sensor, windows, capped, sampling_cost, ratios, noise, paced),
-    series=(traces,),
     of_runs=(power_shown,),
     of_published=(published_ratios, linted),
     tables={"power": look.ENERGY, "power_paced": look.PACED_TABLE},
     figures={
-        "power_traces": Chart(
-            look.draw_traces,
-            "Power as its sensor gave it: the power-on test, whose four phases are judged, and one round of windows; "
-            "shaded where frames and energy were counted.",
-            published=True,
-            footer=look.footer,
-        ),
         "power_decomposition": Chart(
             look.draw_decomposition,
             "Ratios of energy taken apart: on the logarithmic axis the bars of time and power add up to that of "
             "energy. Where a voltage was read as power, the bar of power is missing.",
             published=True,
             footer=look.footer,
-        ),
+        )
     },
     indexed=("trace", "window_start"),
     windows=True,

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from octopus_study.names import AGAIN, POWER_SCOPES, PUBLISHED_POWER, SHORT_METHODS, human
+from octopus_study.names import POWER_SCOPES, PUBLISHED_POWER, SHORT_METHODS, human
 from octopus_study.report.charts import bars, style
-from octopus_study.report.charts.palette import BLACK, GREEN, GREY, METHOD_COLORS, ORANGE, SKY
+from octopus_study.report.charts.palette import BLACK, ORANGE, SKY
 from octopus_study.report.frame import PUBLISHED, Frame, Key, Number, published
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Row, Spec
 from octopus_study.report.tables.writers import MISSING
-from octopus_study.report.text import quantity_text
 from octopus_study.report.view import View, views
 
 if TYPE_CHECKING:
@@ -229,56 +226,3 @@ def _decomposition(axis: Axes, rows: Ratios) -> None:
     axis.set_ylim(position - 0.4, -0.25)
     style.near_log(axis.xaxis)
     bars.plain(axis)
-
-
-# The phases of the power-on test and the methods, as spans of the trace show them.
-_SPANS = {"idle": (GREY, "Idle"), "load": (GREEN, "Known load")}
-_SPANS |= {method: (METHOD_COLORS[method], human(SHORT_METHODS, method)) for method in METHODS}
-_IDLE = {"color": BLACK, "linewidth": 0.9, "linestyle": "--", "label": "Idle power"}
-_GAP = 5.0  # more seconds between two updates are no line: the trace is of another round there
-
-
-def draw_traces(frame: Frame) -> Figure:
-    """Draw one row per machine that has energies: the power-on test at the left, one round of windows at the right."""
-    shown = measured(frame)
-    if not shown:
-        return style.empty(note(frame))
-    result, parts, legend = style.stacked([2.4] * len(shown), 0.25)
-    axes: list[Axes] = []
-    for part, view in zip(parts, shown, strict=True):
-        test, windows = part.subplots(1, 2, sharey=True, width_ratios=(1, 1.5))
-        test.set_ylim(
-            0, 1.15 * max(_trace(test, view, "selftest", "phases"), _trace(windows, view, "round", "windows"))
-        )
-        test.set_ylabel(f"Power (W), {_scope_name(view)}")
-        test.set_title(f"{view.name}:\npower-on test")
-        windows.axhline(view.frame.value(view.key(quantity="idle")), **_IDLE)
-        axes += test, windows
-    style.legend_of(legend, axes, 6, fontsize=7)
-    return result
-
-
-def _trace(axis: Axes, view: View, trace: str, spans: str) -> float:
-    """Draw a stored trace with its spans; return the highest power."""
-    points, rows = view.series(trace), view.series(spans)
-    if not points or not rows or not len(points["seconds"]):
-        return 1.0
-    draw_trace(axis, points["seconds"], points["watts"], [row[1:] for row in rows.rows()])
-    axis.set_title(f"One round of windows, n = {rows['n'][0]}")
-    return float(max(points["watts"]))
-
-
-def draw_trace(axis: Axes, seconds: Sequence[float], watts: Sequence[float], spans: Iterable[tuple]) -> None:
-    """Draw power over time from the first point on, and spans of it, each with a name, its ends and its mean power."""
-    at = np.array(seconds)
-    zero, breaks = at[0], np.flatnonzero(np.diff(at) > _GAP) + 1
-    values = np.insert(np.array(watts), breaks, math.nan)
-    axis.plot(np.insert(at, breaks, math.nan) - zero, values, color=BLACK, linewidth=0.7)
-    for name, start, end, mean in spans:
-        color, label = _SPANS[name.removesuffix(AGAIN)]
-        axis.axvspan(start - zero, end - zero, color=color, alpha=0.22, linewidth=0, label=label)
-        if mean == mean:
-            axis.plot([start - zero, end - zero], [mean] * 2, color=BLACK, linewidth=1.2)
-            where = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center", "fontsize": 6}
-            axis.annotate(quantity_text(mean, "W"), ((start + end) / 2 - zero, mean), **where)
-    axis.set(xlabel="Time (s)")

@@ -313,10 +313,6 @@ REPORT = StudyReport(
         "total_cost_stack": Chart(
             total_cost_figures.steps,
             "Where the time of one batch goes, method by method: setup, upload, kernel and download.",
-        ),
-        "amortisation": Chart(
-            total_cost_figures.amortisation,
-            "When a lookup table pays: how much longer than Octopus each way takes for many uses of one batch.",
-        ),
+        )
     },
 )

@@ -139,7 +139,6 @@ def test_what_is_missing_is_said_in_every_figure_and_table(
     report: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     folder: Path = request.getfixturevalue(report)
-    known = Frame.read(folder / "numbers.csv")
     for name in TABLES:
         assert report == "full" or "No energy was measured" in caption(folder, name)
     for name in FIGURES:

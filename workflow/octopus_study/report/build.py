@@ -95,14 +95,10 @@ def derive_all(runs: list[Run]) -> Iterator[Number]:
 
 def derive(run: Run, report: StudyReport) -> Iterator[Number]:
     """Yield the numbers of one run."""
-    numbers = list(by(medians, run, report))
+    yield from by(medians, run, report)
     if not report.windows:
-        numbers += by(comparisons, run, report)
-    numbers += _by_each(report.numbers, run)
-    yield from numbers
-    if report.absent:
-        known = {number.id for number in numbers}
-        yield from (number for number in by(report.absent, run) if number.id not in known)
+        yield from by(comparisons, run, report)
+    yield from _by_each(report.numbers, run)
 
 
 def by(function: Callable[..., Iterable[Number]], *given: object) -> Iterator[Number]:

@@ -38,8 +38,6 @@ class StudyReport:
         By name, which is also the name of the file.
     numbers : tuple of functions
         What only this study knows of one run; each function is the origin of its numbers.
-    absent : callable, optional
-        Numbers that stand, with the reason for having no value, where a run has none of that id.
     of_runs, of_published, of_all : tuple of functions
         What all runs of the study together, the published values alone, or all of them give.
     beside_all : tuple of functions
@@ -62,7 +60,6 @@ class StudyReport:
     tables: Mapping[str, Spec | Callable[[Frame], Table]] = field(default_factory=dict)
     figures: Mapping[str, Chart] = field(default_factory=dict)
     numbers: tuple[FromRun, ...] = ()
-    absent: FromRun | None = None
     of_runs: tuple[FromRuns, ...] = ()
     of_published: tuple[FromFrame, ...] = ()
     of_all: tuple[FromFrame, ...] = ()

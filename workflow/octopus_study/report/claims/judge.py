@@ -237,7 +237,7 @@ def _looks_like(limits: Limits, number: Number) -> bool:
 
 def _why_absent(name: str, frame: Frame) -> str:
     """Return why there is no number."""
-    said = _unavailable(name, frame)
+    said = _unavailable(name, frame) or _of_study(name, frame)
     return said or _elsewhere(name, frame) or f"not in the rows{_day(name, frame)}"
 
 
@@ -250,6 +250,15 @@ def _unavailable(name: str, frame: Frame) -> str:
     few = "too few blocks to compare" if median and other and median.known and other.known else ""
     reasons = (number.reason for number in (frame.find(name), median, other) if number and number.absent)
     return next(reasons, few)
+
+
+def _of_study(name: str, frame: Frame) -> str:
+    """Return why the method that a number's id names has no median, or why a study has none at all."""
+    machine, study, *parts = name.split(".")
+    medians = frame.select(machine, study)
+    nothing = not any(number.known for number in medians)
+    reasons = (one.reason for one in medians if one.absent and (nothing or one.method in parts))
+    return next(reasons, "")
 
 
 def _elsewhere(name: str, frame: Frame) -> str:

@@ -13,12 +13,12 @@ import numpy as np
 from octopus_study.measure.statistics import MIN_BLOCKS, Interval, median_interval, ratio_interval
 from octopus_study.names import AGAIN, CONCURRENCY_ARMS
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Frame, Key, Number, Source, joined, make_absent, make_number, make_text
+from octopus_study.report.frame import Frame, Key, Number, Source, joined, make_number, make_text
 from octopus_study.report.measured import floor_of
-from octopus_study.report.missing import first_reason, footer, measured_runs, no_run
+from octopus_study.report.missing import footer, measured_runs, no_run
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import RESAMPLES, Group, by_block, groups, paired, pivot
-from octopus_study.report.selector import ALL_ROWS, either, where
+from octopus_study.report.selector import either, where
 from octopus_study.report.studies.concurrency_figure import (
     ALONE,
     BASE,
@@ -56,33 +56,8 @@ DIFFERENCES: dict[Columns, tuple[str, str, str]] = {
     (FETCH, "", "overlap_gain"): ("makespan", BASE, FETCH),  # copies beside kernels
     (FETCH, "", "pinned_gain"): ("makespan", NO_FETCH, BASE),  # memory that the GPU reads by itself
 }
-# What claims need, whether it could be measured or not, with its unit; and whose rows say why not.
-CLAIMED: dict[Columns, tuple[str, str]] = {
-    ("arms", BEST, "overlap"): ("fraction", "two-threads"),
-    ("arms", BEST, "over_sequential"): ("ratio", "two-threads"),
-    ("arms", "two-streams", "overhead"): ("fraction", "two-streams"),
-    ("arms", "two-threads", f"over_{PROCESSES}"): ("ratio", PROCESSES),
-    **{("arms", name, "over_sequential"): ("ratio", name) for name in (PROCESSES, FETCH, PATTERN)},
-    ("arms", PROCESSES_MPS, "overlap"): ("fraction", PROCESSES_MPS),
-    ("latency.visual-odometry", PATTERN, "over_alone"): ("ratio", PATTERN),
-    ("precondition", "", "filled"): ("fraction", ALONE[0]),
-    (FETCH, "", "overlap_gain"): ("ms", FETCH),
-    ("context", "process", ""): ("MB", "process"),
-    ("mps", "", "context_ratio"): ("ratio", "process-mps"),
-    ("mps", "", "memory_ratio"): ("ratio", PROCESSES_MPS),
-}
 # Time in kernels of a traced run, and the share of it in those with a block for every multiprocessor.
 FILLED_BY = ("kernel_time", "kernel_filled")
-
-
-def absent(run: Run) -> Iterator[Number]:
-    """Yield what claims ask for with the reason why a run lacks it."""
-    fallback = "no row of this run has it"
-    for columns, (unit, method) in CLAIMED.items():
-        rows = run.rows[run.rows["method"] == method]
-        why = first_reason(rows, fallback if run.rows["value"].notna().any() else "")
-        source = run.from_rows("n/a", f"method={method}" if len(rows) else ALL_ROWS)
-        yield make_absent(_key(run, columns), source, unit, why or first_reason(run.rows, fallback))
 
 
 def _key(run: Run, columns: Columns) -> Key:
@@ -279,7 +254,6 @@ WAYS = Spec(
 )
 REPORT = StudyReport(
     numbers=(floors, shares, overlaps, best_streams, precondition, memory),
-    absent=absent,
     of_runs=(measured_runs,),
     compares=lambda group, other: False,
     tables={"concurrency": WAYS},

@@ -20,12 +20,12 @@ from octopus_study.names import AGAIN, DENOISERS, SHAPE_WAYS, facts
 from octopus_study.names import AS_PUBLISHED as PUBLISHED
 from octopus_study.names import DRUNET_MULTIPLE as MULTIPLE
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Frame, Key, Number, Source, make_absent, make_number, make_text
+from octopus_study.report.frame import Frame, Key, Number, Source, make_number, make_text
 from octopus_study.report.measured import floor_of
-from octopus_study.report.missing import first_reason, footer, measured_runs, no_run
+from octopus_study.report.missing import footer, measured_runs, no_run
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import groups, paired, pivot
-from octopus_study.report.selector import ALL_ROWS, either
+from octopus_study.report.selector import either
 from octopus_study.report.studies import image_shape_figure as shape
 from octopus_study.report.studies.image_shape_figure import JUMP, MODEL, PEAK, SPLITS, STUDY, WORKLOAD, Patch, patches
 from octopus_study.report.study import StudyReport
@@ -43,24 +43,6 @@ CUDNN, WITHOUT = ("cudnn-benchmark", "cudnn-no-benchmark"), "no-cudnn"
 QUADRANTS, HEURISTICS, UNDECIDED = "four quadrants", "cuDNN heuristics", "undecided"
 _LEAST = math.log1p(EQUAL_WITHIN)  # what a split changes at least, so that nothing is divided by nothing
 _LEAST_WIDTHS = 3  # a line through two points says nothing
-# What claims need, whether it could be measured or not: workload, method, quantity -> unit.
-CLAIMED = {
-    **{(f"linearity.{model}.step64", "all", "r2"): "fraction" for model in DENOISERS},
-    **{("peak", MODEL, f"w{width}"): "GB" for width in JUMP},
-    **dict.fromkeys((("jump", MODEL, ""), ("cause", MODEL, "cudnn_over_split"), ("cause", MODEL, "padded")), "ratio"),
-    **{(f"patches.{MODEL}", f"side{side}", "gain"): "ratio" for side in (128, 256, 512)},
-    **{(f"patches.{MODEL}", f"side{side}", "last_doubling"): "ratio" for side in (256, 512)},
-    **{(f"patches.{MODEL}", "", name): "ratio" for name in ("least_gain", "published_best")},
-    **{(f"patches.{model}", "", "memory_batch"): "ratio" for model in DENOISERS},
-}
-
-
-def absent(run: Run) -> Iterator[Number]:
-    """Yield what claims ask for with the reason why a run lacks it."""
-    for (workload, method, quantity), unit in CLAIMED.items():
-        why = first_reason(run.rows, "no row of this run has it")
-        key = run.key(workload, method=method, quantity=quantity)
-        yield make_absent(key, run.from_rows("n/a", ALL_ROWS), unit, why)
 
 
 class Step(NamedTuple):
@@ -329,7 +311,6 @@ PATCHES = Spec(
 )
 REPORT = StudyReport(
     numbers=(widths, causes, covers),
-    absent=absent,
     of_runs=(measured_runs,),
     tables={"shape_cause": CAUSE, "shape_patches": PATCHES},
     figures={

@@ -110,35 +110,36 @@ def answers(run: Run) -> Iterator[Number]:
 
 def of_published_scene(run: Run) -> Iterator[Number]:
     """Yield under names of their own what the published size of a scene fixes, whatever it shows (``tiling``), and the
-    numbers of the published scene itself (``greenland``)."""
-    found: dict[str, Number] = {}
+    numbers of the published scene itself (``greenland``); or why a run can't have them."""
+    found: dict[Key, Number] = {}
+    tiling, greenland = (
+        {name: run.key(place, quantity=name) for name in names}
+        for place, names in (("tiling", _TILING), ("greenland", _KEPT | _GAINS))
+    )
     for frame, tiles in _scenes(run):
         size = _PIXEL_BYTES.get(tiles.key.facts.dtype, 0) * SIDE**2
         whole = frame.get(tiles.key.but(quantity="scene_bytes"))
         if whole and whole.value == size:
             for name in _TILING if tiles.workload.endswith("-rgb8") else ("tiles",):
                 if number := frame.get(tiles.key.but(quantity=name)):
-                    found[name] = number._replace(selector=joined(tiles, whole, number).selector)
+                    found[tiling[name]] = number._replace(selector=joined(tiles, whole, number).selector)
         if tiles.workload == PUBLISHED and not tiles.synthetic:
             kept = (frame.get(tiles.key.but(method=RULE, quantity=name)) for name in _KEPT)
-            for number in (*filter(None, kept), *_rule(run, frame, tiles, RULE)):
-                yield number.named(run.key("greenland", quantity=number.quantity))
-    for name, number in found.items():
-        yield number.named(run.key("tiling", quantity=name))
-
-
-def absent(run: Run) -> Iterator[Number]:
-    """Yield why a run can't have the numbers of a whole scene, or of the published one."""
+            numbers = (*filter(None, kept), *_rule(run, frame, tiles, RULE))
+            found |= {greenland[number.quantity]: number for number in numbers}
     source, size = run.from_rows("n/a", ALL_ROWS), f"{SIDE} \u00d7 {SIDE} px"
-    why = "needs a time of the full scene as three channels of bytes"
+    for key in (*tiling.values(), *greenland.values()):
+        why = f"needs a scene of {size}" if key.workload == "tiling" else _why_no_greenland(run, size)
+        unit = (_TILING | _KEPT | _GAINS)[key.quantity]
+        yield found[key].named(key) if key in found else make_absent(key, source, unit, why)
+
+
+def _why_no_greenland(run: Run, size: str) -> str:
     if any(map(stand_in, run.datasets)):
-        why = "needs the real scene, not generated data"
-    elif not run.rows["workload"].str.startswith("full-").any():
-        why = f"needs the full scene of {size}, not a window of it"
-    for name, unit in _TILING.items():
-        yield make_absent(run.key("tiling", quantity=name), source, unit, f"needs a scene of {size}")
-    for name, unit in (_KEPT | _GAINS).items():
-        yield make_absent(run.key("greenland", quantity=name), source, unit, why)
+        return "needs the real scene, not generated data"
+    if not run.rows["workload"].str.startswith("full-").any():
+        return f"needs the full scene of {size}, not a window of it"
+    return "needs a time of the full scene as three channels of bytes"
 
 
 def _scene_name(view: View, key: Key) -> str:
@@ -188,7 +189,6 @@ TABLE = Spec(
 )
 REPORT = StudyReport(
     numbers=(bounds, rules, answers, of_published_scene),
-    absent=absent,
     series=(figure.pictures,),
     indexed=INDEXED,
     tables={"satellite": TABLE},

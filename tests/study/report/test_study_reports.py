@@ -211,7 +211,7 @@ def test_streams_are_judged_by_their_best_arm(numbers: Frame) -> None:
 
 def test_a_way_that_could_not_run_says_why(tmp_path: Path) -> None:
     def change(rows: pd.DataFrame) -> pd.DataFrame:
-        lost, halved = rows["method"] == "two-processes-mps", rows["method"] == "cuda-graphs"
+        lost, halved = rows["method"] == "two-processes-mps", rows["method"] == "two-streams"
         status = rows["status"].mask(lost, MethodStatus.UNAVAILABLE).mask(halved, MethodStatus.DIFFERENT)
         reason = rows["reason"].mask(lost, "no client came").mask(halved, "half precision")
         value, block = rows["value"].mask(lost), rows["block"].mask(lost, 0)
@@ -221,7 +221,7 @@ def test_a_way_that_could_not_run_says_why(tmp_path: Path) -> None:
     judged = {one.claim_id: one for one in read_claims(folder / "claims.csv")}
     for said in (caption(folder, "concurrency"), judged["conc-mps"].reason):
         assert "no client came" in said
-    assert [row[0] for row in lines(folder, "concurrency") if "\u2020" in row[1]] == ["CUDA graphs"]
+    assert [row[0] for row in lines(folder, "concurrency") if "\u2020" in row[1]] == ["Two streams"]
     # One claim wants kernels that fill the GPU, another its own board.
     assert judged["conc-streams-overlap"].reason.startswith("precondition not met")
     assert judged["conc-times"].reason == "needs an RTX 2060"

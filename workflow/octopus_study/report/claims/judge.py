@@ -237,8 +237,8 @@ def _looks_like(limits: Limits, number: Number) -> bool:
 
 def _why_absent(name: str, frame: Frame) -> str:
     """Return why there is no number."""
-    said = _unavailable(name, frame) or _of_study(name, frame)
-    return said or _elsewhere(name, frame) or f"not in the rows{_day(name, frame)}"
+    said = _unavailable(name, frame) or _elsewhere(name, frame) or _of_study(name, frame)
+    return said or f"not in the rows{_day(name, frame)}"
 
 
 def _unavailable(name: str, frame: Frame) -> str:
@@ -256,9 +256,9 @@ def _of_study(name: str, frame: Frame) -> str:
     """Return why the method that a number's id names has no median, or why a study has none at all."""
     machine, study, *parts = name.split(".")
     medians = frame.select(machine, study)
-    nothing = not any(number.known for number in medians)
-    reasons = (one.reason for one in medians if one.absent and (nothing or one.method in parts))
-    return next(reasons, "")
+    known = {number.method for number in medians if number.known}
+    absent = {one.method: one.reason for one in medians if one.absent and one.method not in known}
+    return next((why for method, why in absent.items() if method in parts or not known), "")
 
 
 def _elsewhere(name: str, frame: Frame) -> str:

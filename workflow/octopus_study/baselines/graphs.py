@@ -63,7 +63,7 @@ class Runtime(Protocol):
 
 
 class Graph(CropMethod):
-    """A model, its inputs, and who executes it."""
+    """A model, its inputs, and the runtime that executes it."""
 
     runtime: type[Runtime]
 

@@ -87,7 +87,7 @@ class CropJob:
         return Method(name, run, self.result, self.tolerance, why_different)
 
     def poison(self) -> None:
-        """Fill the result with 0xFF, which is NaN or white, so that a value that nobody writes is seen."""
+        """Fill the result with 0xFF, which is NaN or white, so that a value that is not written is seen."""
         if self.on_gpu:
             self.out.fill_bytes(0xFF)
         else:

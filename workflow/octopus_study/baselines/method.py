@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,15 +97,8 @@ class CropMethod(JobMethod):
         return self.job.result(every)
 
 
-class OnDevice(Protocol):
-    """What of a job says where it is done."""
-
-    @property
-    def on_gpu(self) -> bool: ...
-
-
-def require_gpu(job: OnDevice, product: str) -> None:
-    """Raise `Unavailable` for a job on the CPU."""
+def require_gpu(job: Any, product: str) -> None:
+    """Raise `Unavailable` for a job that is not `on_gpu`."""
     if not job.on_gpu:
         raise Unavailable(f"{product} works on a GPU alone")
 

@@ -73,7 +73,7 @@ class OnnxRuntimeSession:
         self._binding.bind_output(output.name, place, 0, output.dtype.type, output.shape, output.pointer)
         self._memory = [*inputs, output]
         self._run_options = self._ort.RunOptions()
-        if on_gpu:  # the caller waits, if anyone
+        if on_gpu:  # the caller waits where that is needed
             self._run_options.add_run_config_entry("disable_synchronize_execution_providers", "1")
 
     def _cuda(self) -> list[Any]:

@@ -121,7 +121,7 @@ def _locked(lock: str) -> dict[str, str]:
 
 
 def licences_page(root: Path) -> str:
-    """Return the licence of every package of the lock that is installed here, and who needs it."""
+    """Return the licence of every package of the lock that is installed here, and the extras that need it."""
     lock = (root / LOCK).read_text(encoding="utf-8")
     needing = {name: marks for name, marks in re.findall(r"^([\w.-]+)==(?:.*\n +)+?# for (.+)$", lock, re.MULTILINE)}
     rows = sorted(set(_licence_rows(needing)))

@@ -50,7 +50,7 @@ class PowerSource:
     averaged_seconds : float
         Over how long the driver averages what it reports as power; 0 where it doesn't.
     interval_s : float
-        How often it is worth reading. Readings at a fixed rate must not be in step with frames at theirs.
+        How often it is read; so chosen that readings are in step with frames at no usual rate.
     accuracy : float
         Relative systematic error that the maker states; it cancels in ratios of one sensor.
     """
@@ -58,7 +58,7 @@ class PowerSource:
     name: str
     scope: str
     averaged_seconds: float = 0.0
-    interval_s: float = 0.02  # of a board's ten values a second each is read five times
+    interval_s: float = 0.019  # five readings of each value of a board that has ten a second
     accuracy: float
 
     def read(self) -> Sample:

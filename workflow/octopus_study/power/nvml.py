@@ -24,8 +24,8 @@ from octopus_study.power.quantities import Channel, MilliJoule, MilliWatt, Watt
 from octopus_study.power.source import PowerSource, Sample, SensorError
 
 ACCURACY = 0.05
-# Watts that a board can't exceed where none of the limits can be read, as on those of laptops and small ones without a
-# power management: what the largest connector of a board carries by its standard (12VHPWR, PCI Express CEM 5.0).
+# Watts that a board can't exceed where its limit can't be read, as on those of laptops and small ones without a power
+# management: what the largest connector of a board carries by its standard (12VHPWR, PCI Express CEM 5.0).
 BOARD_CEILING_MW = 600_000
 AVERAGED_SECONDS = 1.0  # taken for every board without an instantaneous power: waiting too long costs only time
 
@@ -71,20 +71,14 @@ class NvmlSource(PowerSource):
         return Sample((start + end) // 2, end - start, power, counter, averaged)
 
     def limit(self) -> Watt:
-        """Return the enforced power limit, else the default one, the highest that may be set, or a board's ceiling."""
-        found = self._watts(self._limit())
+        """Return the enforced power limit, else a board's ceiling."""
+        milliwatts = BOARD_CEILING_MW
+        with suppress(SensorError):
+            milliwatts = self._get("EnforcedPowerLimit")
+        found = self._watts(milliwatts)
         if found.watts <= 0:
             raise SensorError(f"NVML reports a power limit of {found}", "plausible-range")
         return found
-
-    def _limit(self) -> int:
-        """Return the first limit that the board tells, in mW."""
-        for name in ("EnforcedPowerLimit", "PowerManagementDefaultLimit"):
-            with suppress(SensorError):
-                return int(self._get(name))
-        with suppress(SensorError):
-            return int(self._get("PowerManagementLimitConstraints")[1])  # lowest, highest
-        return BOARD_CEILING_MW
 
     def facts(self) -> dict[str, Any]:
         """Return what is read."""

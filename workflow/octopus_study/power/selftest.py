@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from octopus_study.power.judges import FAILED, IDLE, LOAD, Evidence, Phase, Verdict, judge, levels
 from octopus_study.power.quantities import Watt
@@ -26,26 +26,14 @@ _LOOK_NS = 100_000_000
 _MADE_HERE = object()
 
 
-class TimeSource(Protocol):
-    """The time of a test: `SystemClock`, or a simulation's."""
-
-    def monotonic_ns(self) -> int:
-        """Return the time in nanoseconds, on the clock of the samples."""
-        ...
-
-    def sleep(self, seconds: float) -> None:
-        """Let time pass with nothing to do."""
-        ...
-
-
-class SystemClock:
-    """The machine's own."""
+class TimeSource:
+    """The time of a test, on the clock of the samples: the machine's own; a simulation has another."""
 
     monotonic_ns = staticmethod(time.monotonic_ns)
     sleep = staticmethod(time.sleep)
 
 
-SYSTEM_CLOCK = SystemClock()
+SYSTEM_CLOCK = TimeSource()
 
 
 class Timing(NamedTuple):

@@ -79,20 +79,7 @@ def test_verbose_stands_before_the_command(root: Path) -> None:
     assert logging.getLogger("octopus").level == logging.getLogger("octopus_study").level == logging.INFO
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "doctor",
-        "tune",
-        "config",
-        "fetch",
-        "measure",
-        "validate",
-        "power-selftest",
-        "report numbers",
-        "report add-reference",
-    ],
-)
+@pytest.mark.parametrize("command", [*cli.COMMANDS, *HELP, "report numbers"])
 def test_every_command_has_help(command: str) -> None:
     result = octopus(*command.split(), "--help")
     assert result.exit_code == 0

@@ -301,12 +301,12 @@ def stand_in(dataset: str) -> bool:
 
 
 def human(names: dict[str, str], identifier: str) -> str:
-    """Return the human name of an identifier; one that nobody has named yet reads as words."""
+    """Return the human name of an identifier; one without a name yet reads as words."""
     return names.get(identifier) or identifier.replace("_", " ").replace("-", " ").capitalize()
 
 
 def place(names: Iterable[str], identifier: str) -> tuple[int, str]:
-    """Return what sorts identifiers in the order in which they are named; those that nobody has named yet come last."""
+    """Return what sorts identifiers in the order in which they are named; those without a name yet come last."""
     order = list(names)
     return (order.index(identifier) if identifier in order else len(order), identifier)
 

@@ -53,7 +53,7 @@ def drone_archive(drone_root: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture
 def drone_dataset(drone_root: Path, drone_archive: Path) -> Dataset:
-    """Description of that archive, at an address where nobody answers."""
+    """Description of that archive, at an address that does not answer."""
     content = drone_archive.read_bytes()
     return Dataset(
         name="visdrone-val",
@@ -87,7 +87,7 @@ class FileServer:
 
 
 TO = {"to itself": "/data.bin", "to a file": "file:///etc/hostname"}
-"""Where answers send who asks."""
+"""Where answers redirect to."""
 
 
 class _Handler(BaseHTTPRequestHandler):

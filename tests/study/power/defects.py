@@ -94,7 +94,7 @@ DEFECTS = {
     "four windows": Defect("window-count", lambda run: run.drop(block=4, layer=("back_to_back", "paced"))),
     "millivolts in a power": Defect("typed-units", lambda run: run.put("unit", "mV", quantity=POWER)),
     "joules in a power": Defect("typed-units", lambda run: run.put("unit", "J", layer="trace")),
-    "power of nobody knows what": Defect("scope", lambda run: run.put("scope", "", quantity=POWER)),
+    "power without a scope": Defect("scope", lambda run: run.put("scope", "", quantity=POWER)),
     "idle of another scope": Defect("scope", lambda run: run.put("scope", MODULE, **IDLE)),
     "no record": Defect("power-on-test", lambda run: run.power.pop("selftest")),
     "failed test": Defect("power-on-test", lambda run: run.power["selftest"].update(passed=False, reason="rises: no")),

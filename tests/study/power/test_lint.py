@@ -78,7 +78,7 @@ def test_one_rule_alone_catches_the_defect(name: str, tmp_path: Path, monkeypatc
     table = defect.run().write(tmp_path)
     assert refusing(table) == [defect.check], lint_file(table)
     monkeypatch.setitem(LINTS, defect.check, lambda table: "")
-    # Without a scope or a record nobody knows what the numbers are those of.
+    # Without a scope or a record it is unknown what the numbers are those of.
     assert defect.check == "scope" or name == "no record" or lint_file(table) == []
 
 

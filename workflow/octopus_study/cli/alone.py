@@ -61,9 +61,9 @@ def wait_until_idle() -> None:
 
 def _company(percent: int) -> str:
     processes = _nvml.read("nvmlDeviceGetComputeRunningProcesses") or ()
-    who = ", ".join(f"process {each.pid}" for each in processes) or "a process that can't be seen from here"
+    others = ", ".join(f"process {each.pid}" for each in processes) or "a process that can't be seen from here"
     return (
-        f"other work runs on the {gpu_name()}: it was busy {percent} % of the time ({who}), and what is measured "
+        f"other work runs on the {gpu_name()}: it was busy {percent} % of the time ({others}), and what is measured "
         f"beside it means nothing. End it, or wait, and repeat the command; {ANYWAY}=measure measures all the same"
     )
 
@@ -71,7 +71,7 @@ def _company(percent: int) -> str:
 @contextmanager
 def _lock_file(address: str) -> Iterator[IO[str]]:
     path = Path(tempfile.gettempdir(), f"octopus-gpu-{address.replace(':', '-')}.lock")
-    # Whoever comes first makes it, for all users of the machine.
+    # The first run makes it, for all users of the machine.
     descriptor = os.open(path, os.O_CREAT | os.O_RDONLY, 0o666)
     with os.fdopen(descriptor) as file:
         yield file

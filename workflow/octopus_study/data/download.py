@@ -82,7 +82,7 @@ def download(
 
 
 def check_reachable(url: str) -> None:
-    """Raise `DataError` at once when nobody answers at `url`; for readers with long retries of their own."""
+    """Raise `DataError` at once when nothing answers at `url`; for readers with long retries of their own."""
     try:
         requests.head(url, timeout=(CONNECT_TIMEOUT, READ_TIMEOUT), allow_redirects=True).close()
     except requests.RequestException as error:
@@ -200,7 +200,7 @@ def _save(chunks: Iterable[bytes], part: Path, have: int, total: int | None, pro
 
 
 def _is_unreachable(error: requests.RequestException) -> bool:
-    """No connection was made at all: no network, no such host, nobody answers."""
+    """No connection was made at all: no network, no such host, no answer."""
     return bool(error.args) and isinstance(error.args[0], MaxRetryError)
 
 

@@ -46,7 +46,7 @@ class Source(Protocol):
 def new_path(target: Path) -> Iterator[Path]:
     """Give a temporary path to build a file or folder at; on success it takes the place of `target`.
 
-    Nobody sees a half-built `target`, and whatever fails leaves no trace.
+    A half-built `target` is never seen, and whatever fails leaves no trace.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
@@ -54,7 +54,7 @@ def new_path(target: Path) -> Iterator[Path]:
         building = Path(folder) / f"new{target.suffix}"
         try:
             yield building
-        except DataError as error:  # and nobody is told of a path that is gone
+        except DataError as error:  # without the name of a path that is gone
             raise type(error)(str(error).replace(str(building), str(target))) from error
         if target.is_dir():
             os.replace(target, Path(folder) / "old")

@@ -114,8 +114,8 @@ def window_energy(window: Window, trace: Trace, proof: PassedTest) -> WindowEner
 
 
 def idle_power(before: WindowEnergy, after: WindowEnergy) -> Watt:
-    """Return the mean of the idle power before and after; `SensorError` where it drifted by more than 5 %, so that
-    nobody knows what idle was in between."""
+    """Return the mean of the idle power before and after; `SensorError` where it drifted by more than 5 %:
+    what idle was in between is then unknown."""
     drift = abs(after.power.over(before.power) - 1)
     if not drift <= MOST_DRIFT:
         raise SensorError(f"idle drifted by {drift:.1%}, from {before.power} to {after.power}", "idle-drift")

@@ -1,7 +1,7 @@
 """Reading hwmon files: the name of a file decides the unit of its number, and nothing else does.
 
 The kernel's hwmon interface fixes the units: ``in*_input`` is millivolts, ``curr*_input`` milliamperes,
-``power*_input`` microwatts. Whoever reads a file here gets that type, so that a voltage
+``power*_input`` microwatts. A file that is read here gives that type, so that a voltage
 file can't give a power whatever a caller believes it to be. What can't be read is a `SensorError`.
 """
 

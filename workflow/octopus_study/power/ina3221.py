@@ -28,8 +28,8 @@ from octopus_study.power.source import PowerSource, Sample, SensorError
 MODULE_RAIL = "VDD_IN"
 # Rails that VDD_IN feeds. VDD_CPU_GPU_CV is one rail for CPU, GPU and accelerators together: it is not the GPU.
 INNER_RAILS = ("VDD_CPU_GPU_CV", "VDD_SOC")
-# The modules with a rail of that name are made for 40 W at most. The critical current may say less; where nobody set
-# it, the chip's own default is the end of its range, which would let a power through that is four times too high.
+# The modules with a rail of that name are made for 40 W at most. The critical current may say less; where none is set,
+# the chip's own default is the end of its range, which would let a power through that is four times too high.
 MODULE_CEILING_UW = 60_000_000
 # At 5 W, the worst case of the data sheet: gains 0.25 % each, offset 80 uV or 16 mA of 1 A; and a shunt of 1 %.
 ACCURACY = 0.03

@@ -1,7 +1,7 @@
 """The results linter: stored tables of powers and energies are read again, and one that can't be true is refused.
 
 The power-on test stops a wrong sensor before an energy is measured. The linter is the second line. It asks only whether
-the numbers of a table can be what their names say, and so it also judges tables whose making nobody saw. A voltage that
+the numbers of a table can be what their names say, and so it also judges tables of unknown origin. A voltage that
 was read as a power shows in the table itself: the load draws less than idle, and energy is a constant times time.
 
 Two layouts are read: result rows of the study `power`, with the provenance beside them, and published tables
@@ -63,8 +63,8 @@ def lint_file(path: str | Path) -> list[Finding]:
     Returns
     -------
     list of Finding
-        One per rule that refuses the table; empty where it is accepted. Where units or scopes are wrong, nobody
-        knows what the numbers are, and nothing else is asked.
+        One per rule that refuses the table; empty where it is accepted. Where units or scopes are wrong, the
+        numbers mean nothing, and nothing else is asked.
 
     Raises
     ------

@@ -150,7 +150,7 @@ class Watt(_Amount):
 
     @property
     def watts(self) -> float:
-        """The number, for a file or a figure: whoever takes it out names the unit."""
+        """The number, for a file or a figure that names the unit."""
         return self._amount
 
     @classmethod
@@ -188,7 +188,7 @@ class Joule(_Amount):
 
     @property
     def joules(self) -> float:
-        """The number, for a file or a figure: whoever takes it out names the unit."""
+        """The number, for a file or a figure that names the unit."""
         return self._amount
 
     @classmethod

@@ -5,7 +5,7 @@ A study keeps its own section in its package.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -13,6 +13,11 @@ Count = Annotated[int, Field(gt=0)]
 Seconds = Annotated[float, Field(ge=0)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 Triple = tuple[float, float, float]
+
+
+def ends_after(seconds: float) -> Any:
+    """A key that says how long a comparison may go on."""
+    return Field(seconds, description="seconds after which a comparison with its least number of blocks ends")
 
 
 def _ascending(counts: list[int]) -> list[int]:

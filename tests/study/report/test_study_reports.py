@@ -84,8 +84,7 @@ def test_a_method_without_a_time_or_memory_is_named_with_the_reason(full: Path, 
     assert any(row[0].startswith("**Unavailable here.") for row in lines(full, "arena"))
     memory = {row[0]: row[1:] for row in lines(full, "arena_memory")}
     assert memory["TensorRT (padded)"] == ["unavailable (b)"] * 4 and "unavailable" not in memory["Octopus"][0]
-    for name, why in (("drone", "needs a CUDA GPU"), ("mapping", "would take a CPU too long")):
-        assert why in caption(full, name)
+    assert "would take a CPU too long" in caption(full, "mapping")
 
 
 def test_each_kind_of_machine_has_its_own_table(full: Path, alone: Path) -> None:

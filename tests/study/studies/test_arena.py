@@ -10,24 +10,21 @@ import numpy as np
 import pytest
 from quick import quick_config
 
-from octopus.arrays.views import view
-from octopus.crop.options import CropOptions
-from octopus.crop.spec import make_spec
 from octopus.errors import InputError
 from octopus_study import names
 from octopus_study.baselines.availability import need
 from octopus_study.baselines.fused import ImageEdge, Octopus
 from octopus_study.baselines.job import make_job
 from octopus_study.baselines.method import NOT_BY_EVENTS, CropMethod
-from octopus_study.baselines.opencv import ONE_THREAD, OpenCvDirect, OpenCvThreads
+from octopus_study.baselines.opencv import ONE_THREAD, OpenCvDirect
 from octopus_study.baselines.registry import make
 from octopus_study.measure import Case, read_rows, unavailable
 from octopus_study.studies import run_study
-from octopus_study.studies.arena import byte_crops, calls, ladder, memory
+from octopus_study.studies.arena import byte_crops, calls, memory
 from octopus_study.studies.arena import layers as arena_layers
 from octopus_study.studies.arena.layers import IN_SERIES, Batch, layers, too_slow
 from octopus_study.studies.arena.study import EDGES, Batches
-from octopus_study.studies.arena.workloads import boxes_of, large_boxes, uniform_boxes
+from octopus_study.studies.arena.workloads import boxes_of, uniform_boxes
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import make_context
 from octopus_study.studies.crops import crop_job, reference_of
@@ -202,16 +199,6 @@ def test_wrong_bytes_are_seen(context, monkeypatch, method, does):
     assert wrong == ({method, f"{method}-again"} & {*found}) and found.keys() - wrong
 
 
-def test_large_boxes_shrink_and_lie_within_the_frame():
-    boxes = large_boxes(1000, 1920, 700, 42)
-    sides = boxes[:, 2:] - boxes[:, :2]
-    assert sides.min(axis=0).tolist() == [400, 400]
-    assert sides.max(axis=0).tolist() == [900, 700]
-    assert (boxes[:, :2] >= 0).all()
-    assert (boxes[:, 2:] <= (1920, 700)).all()
-    assert large_boxes(1, 100, 60, 0).tolist() == [[0, 0, 100, 60]]
-
-
 def test_uniform_boxes_are_those_of_the_seed_and_the_first_stay_the_same():
     boxes = uniform_boxes(100, 1920, 1080, 256, 42)
     assert (boxes[:, 2:] - boxes[:, :2] == 256).all()
@@ -236,16 +223,6 @@ def test_every_crop_is_compared_and_on_poisoned_memory(batch, whole):
     found = answers(batch.rows(whole("host")))
     assert "NaN" in found["lazy"]
     assert found["careless"].startswith("different: by as much as 1")
-
-
-def test_of_a_large_batch_some_crops_are_compared(batch, whole):
-    batch.every, batch.expected = 2, {edge: crops[::2] for edge, crops in batch.expected.items()}
-    asked = []
-    right = next(method for method in batch.methods if method.name == "right")
-    result, right.result = right.result, lambda every=1: (asked.append(every), result(every))[1]
-    found = answers(batch.rows(whole("host")))
-    assert found["octopus"] == found["right"] == "same" and found["wrong"].startswith("different")
-    assert set(asked) == {2}  # and no others are copied
 
 
 def test_who_reads_across_the_edge_is_judged_by_a_reference_that_does_so(batch, whole):
@@ -334,12 +311,6 @@ def test_a_pool_of_threads_gives_the_answer_of_one(context, kind, count):
     assert np.array_equal(jobs[0].out, jobs[1].out)
 
 
-def test_a_thread_that_fails_is_heard(context):
-    job = make_job(context.workload.frame, np.array([[5, 5, 5, 9]], np.int32), (9, 8), (1.0,) * 3, (2.0,) * 3, "cpu")
-    with pytest.raises(Exception, match="resize"):
-        OpenCvThreads(job).run()
-
-
 @pytest.mark.parametrize("method", OWN)
 def test_every_method_of_this_package_can_be_asked_for_its_memory(method):
     boxes = [[0, 0, 9, 9], [4, 5, 30, 40]]
@@ -401,14 +372,3 @@ def test_who_writes_into_memory_of_its_own_does_not_hold_the_job_s_too(method):
     held = vars(made.job.out).get("_array")
     assert (held is not None) == (method not in ("octopus-fp16", "octopus-one-call"))
     assert np.isfinite(made.result() if held is None else held.copy_to_host()).all()
-
-
-def test_the_ladder_leaves_out_the_means_of_the_kernel_that_a_version_lacks():
-    frame = view(np.zeros((64, 96, 3), np.uint8), "frame")
-    spec = make_spec(frame, CropOptions((224, 224), 1.0, 2.0))
-    for means in filter(None, ladder.VERSIONS.values()):
-        values, words, prefetch = means
-        launcher = ladder._VersionLauncher(spec, 132, 50 << 20, *means)
-        variant = launcher._variant(frame, 0, "float32", "int32")
-        assert (variant.values, variant.words, variant.fixed) == (values, words, False)
-        assert bool(launcher._prefetch_limit) == prefetch

@@ -90,19 +90,6 @@ def test_an_answer_to_other_options_is_seen(context, monkeypatch, name, options)
     assert found["octopus"].startswith("different: by as much as")
 
 
-@pytest.mark.parametrize(
-    ("name", "rows"),
-    [
-        ("frames", 720),  # of 1080: two for each of the 360 rows that 1920 x 1080 become in 640 x 640
-        ("frames-antialias", 1080),
-    ],
-)
-def test_bytes_read_of_a_frame(context, name, rows):
-    own = variants.OfVariant(variants._job(context, variants.VARIANTS[name], 2), variants.VARIANTS[name])
-    assert context.workload.frame.shape == (1080, 1920, 3)
-    assert own.bytes_read() == 2 * rows * 1920 * 3
-
-
 def test_nv12_there_and_back_is_the_library_s():
     grey = np.repeat(np.arange(256, dtype=np.uint8).reshape(16, 16, 1), 3, axis=2)
     groups = np.random.default_rng(2).integers(0, 256, (8, 8, 3), np.uint8).repeat(2, axis=0).repeat(2, axis=1)

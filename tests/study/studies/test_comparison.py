@@ -100,13 +100,6 @@ def quick(name):
     return Method(name, lambda: None)
 
 
-def test_the_base_is_entered_twice_and_gives_its_answer_to_both():
-    rows = compare(Context(), PAIR, [quick("octopus"), quick("baseline")], {"octopus": "same", "baseline": "n/a"})
-    answers = {row.method: row.answer for row in rows if row.quantity == "end_to_end"}
-    assert answers == {"octopus": "same", "octopus-again": "same", "baseline": "n/a"}
-    assert {row.layer for row in rows} == {"host"}
-
-
 def test_processes_share_the_blocks_and_the_further_ones_measure_what_the_first_one_could():
     whole = Budget(min_blocks=6, max_blocks=6, min_seconds=0.0)
     methods = [quick("octopus"), Method("baseline", lambda: 1 / 0)]
@@ -163,14 +156,6 @@ def test_a_budget_shared_by_processes_is_not_exceeded_by_them():
     assert (shared.min_blocks, shared.max_blocks, shared.max_seconds) == (7, 67, 1.0)
     assert shared.target_halfwidth == pytest.approx(0.02 * 3**0.5)
     assert Budget().shared_by(1) == Budget()
-
-
-def test_a_missing_method_has_its_reason_and_reasons_of_others_do_not_matter():
-    missing = {"baseline": "not installed", "someone": "else"}
-    assert gaps(compare(Context(), PAIR, [quick("octopus")], missing=missing)) == {
-        ("end_to_end", "baseline"): "unavailable: not installed"
-    }
-    assert len(compare(Context(), PAIR, [], missing=dict.fromkeys(PAIR.methods, "no room"))) == 2
 
 
 @pytest.mark.parametrize("names", [("octopus",), ("octopus", "baseline", "stranger")])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tiny_torch
 
-from octopus_study.studies.concurrency.arms import ALONE, ARMS, InProcess, stage_runs
+from octopus_study.studies.concurrency.arms import ALONE, ARMS, InProcess
 from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY
 
 HERE = [name for name, arm in ARMS.items() if not arm.processes]
@@ -60,14 +60,3 @@ def test_a_copy_ahead_that_is_left_out_is_seen(name, monkeypatch):
     found = method.check()
     method.close()
     assert all(np.isnan(array).all() for name, array in found.items() if name.endswith("points"))
-
-
-def test_each_model_runs_by_itself_on_what_the_models_before_it_gave():
-    log = []
-    pipelines = tiny_torch.pipelines(log)
-    runs = stage_runs(tiny_torch.device(), pipelines.values())
-    assert list(runs) == log == [f"{name}-{number}" for name in NAMES for number in (1, 2)]
-    del log[:]
-    for name in reversed(runs):
-        runs[name]()
-    assert log == list(reversed(runs))

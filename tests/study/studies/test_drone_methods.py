@@ -14,7 +14,6 @@ FRAME = np.random.default_rng(1).integers(0, 256, (120, 160, 3), np.uint8)
 RING = panned(FRAME, 3, step=5)
 POOL = np.array([[x, y, x + 9 + x % 13, y + 5 + y % 17] for x in range(0, 130, 7) for y in range(0, 90, 8)], np.int32)
 CLIP = make_clips(POOL, (1,), frame_rate=8, detections=(1, 6))[0]
-ON_CPU = [name for name in FRAME_METHODS if name != "octopus-graph"]
 
 
 def video():
@@ -25,7 +24,7 @@ def right(number):
     return crop_resize(RING[number % 3], CLIP.boxes[number], SIZE, mean=MEAN, std=STD, device="cpu")
 
 
-@pytest.mark.parametrize("name", ON_CPU)
+@pytest.mark.parametrize("name", FRAME_METHODS)
 def test_a_method_makes_the_crops_of_the_frame_that_the_video_was_turned_to(name):
     clip = video()
     method = FRAME_METHODS[name](clip)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import fake_denoisers
 import numpy as np
 import pytest
 
-from octopus_study.baselines.availability import Unavailable
 from octopus_study.config import Config
 from octopus_study.measure import Budget, HostClock, validate_rows
 from octopus_study.studies.image_shape import denoisers, forwards, patches
@@ -102,22 +99,6 @@ def test_a_width_that_fails_is_a_gap_and_the_others_go_on(torch, tmp_path, on_gp
     failed = [row for row in rows if row.n == 128]
     assert [row.answer for row in failed] == ["unavailable: RuntimeError: CUDA out of memory"] * 6
     assert by_method(rows, "split_calls", 68) == {"as-published": 1}
-
-
-def test_splits_are_counted_where_the_model_looks_and_the_function_is_put_back(torch):
-    denoiser = denoisers.Denoiser("drunet", "cpu")
-    home = sys.modules[fake_denoisers.HOME]
-    run = denoiser.by("as-published")
-    with denoiser.counted_splits() as splits:
-        for width in (64, 68, 72, 76):
-            run(fake_denoisers.tensor(np.zeros((1, 3, 64, width))))
-    assert splits["splits"] == 2
-    with pytest.raises(ZeroDivisionError), denoiser.counted_splits():
-        raise ZeroDivisionError
-    assert home.test_onesplit is fake_denoisers.onesplit
-    del home.test_onesplit
-    with pytest.raises(Unavailable, match="test_onesplit"), denoiser.counted_splits():
-        pass
 
 
 def test_the_settings_of_cudnn_hold_for_the_run_alone(torch):

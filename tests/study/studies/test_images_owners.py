@@ -107,17 +107,6 @@ def test_every_way_makes_the_tiles_of_block_search(kind, task, made):
     assert len(expected) > len(SIZES) and (found >= expected if kind is owners.PaddedGrid else found == expected)
 
 
-def test_the_padded_grid_has_the_largest_images_tiles_for_each(made):
-    most = max(tile for _, tile in tiles_of(*made(owners.BlockSearch, ROWS))) + 1
-    method, _ = made(owners.PaddedGrid, ROWS)
-    assert [launch[0] for launch in method._kernel.launches] == [(most, len(SIZES))]
-
-
-def test_each_image_has_a_launch_and_its_own_record(made):
-    method, _ = made(owners.LaunchPerImage, ROWS)
-    assert [launch[1:3] for launch in method._kernel.launches] == [(number * RECORD, 1) for number in range(len(SIZES))]
-
-
 def test_what_a_launch_is_told(made):
     def told(kind):
         return made(kind, ROWS)[0].table_bytes - len(SIZES) * RECORD

@@ -28,14 +28,6 @@ def test_no_core_gets_two_of_a_loaders_workers(quick_context, monkeypatch):
     assert named == ["loader-1-workers", "loader-2-workers", "loader-3-workers"]
 
 
-def test_a_folder_gives_its_pixels_in_order(quick_context, tmp_path):
-    context = quick_context("pipelines")
-    folder = loader.Folder(loader.written(context, tmp_path, 3))
-    assert len(folder) == 3 and [path.name for path in folder.paths] == ["00000.jpg", "00001.jpg", "00002.jpg"]
-    assert all(folder[index].dtype == np.uint8 and folder[index].shape[2] == 3 for index in range(3))
-    assert len({folder[index].shape for index in range(3)}) == 3
-
-
 @pytest.mark.parametrize("device", loader.ROUNDINGS)
 def test_a_batch_is_rounded_as_the_processor_in_the_workers_does(quick_context, tmp_path, device):
     pytest.importorskip("torchvision")

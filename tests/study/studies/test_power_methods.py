@@ -6,12 +6,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from octopus.backends import cpu
 from octopus.backends.cuda import memory
-from octopus_study.baselines.job import CropJob, make_job
 from octopus_study.config import load_config
 from octopus_study.errors import Unavailable
 from octopus_study.studies.context import make_context
@@ -49,20 +47,6 @@ def test_five_thousand_objects_fit_or_are_refused(monkeypatch, context, device, 
     small = with_memory(monkeypatch, context, device, host, on_device)
     with pytest.raises(Unavailable, match=f"on the {lacking}") if lacking else nullcontext():
         power_methods.check_room(small, 5000)
-
-
-def job(count: int) -> CropJob:
-    frame = np.random.default_rng(1).integers(0, 256, (40, 60, 3), np.uint8)
-    boxes = np.tile(np.array([[3, 5, 31, 29]], np.int32), (count, 1))
-    made = make_job(frame, boxes, (4, 6), (0.0,) * 3, (255.0,) * 3, "cpu")
-    made.out[:] = np.arange(count, dtype=np.float32)[:, None, None, None]
-    return made
-
-
-@pytest.mark.parametrize(("count", "every"), [(7, 1), (10, 3), (9, 3)])
-def test_each_so_manieth_crop_comes_to_the_host(count: int, every: int) -> None:
-    found = job(count).result(every)
-    assert list(found[:, 0, 0, 0]) == list(range(0, count, every))
 
 
 def test_the_methods_are_compared_by_crops_from_all_over_the_batch(context, monkeypatch) -> None:

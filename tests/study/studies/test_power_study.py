@@ -117,12 +117,6 @@ def test_paced_frames_take_the_same_net_energy_and_slow_methods_say_so(healthy):
     assert "octopus-again" not in set(healthy[healthy.layer == "paced"].method)
 
 
-def test_every_round_has_its_own_order(healthy):
-    starts = healthy[(healthy.quantity == "window_start") & (healthy.layer == "back_to_back") & (healthy.n == 20)]
-    orders = {tuple(block.sort_values("value").method) for _, block in starts.groupby("block")}
-    assert len(orders) > 1
-
-
 def test_the_trace_covers_test_idle_and_windows(healthy):
     trace = healthy[healthy.layer == "trace"]
     assert set(trace.method) == {*METHODS, "idle", "self-test", "between"}

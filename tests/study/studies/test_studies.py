@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-import numpy as np
 import pytest
 from quick import quick_config
 
 from octopus.backends import cpu
 from octopus.errors import InputError
-from octopus_study.data import distributions
 from octopus_study.errors import MeasureError
 from octopus_study.measure import read_rows, validate_provenance
 from octopus_study.measure.dependence import PROCESS_BLOCKS
@@ -23,25 +21,12 @@ def sizes(runs):
     return read_rows(runs["distribution"])
 
 
-def test_the_waste_is_that_of_the_boxes(sizes):
-    for workload, make in (("uniform", distributions.uniform), ("bimodal", distributions.bimodal)):
-        rows = sizes[(sizes.workload == workload) & (sizes.method == "padding")].set_index("quantity")
-        waste = distributions.padding_waste(make(7, 3840, 2160))
-        assert rows.loc["actual_bytes"].value == waste.actual_bytes
-        assert rows.loc["padded_bytes"].value == waste.padded_bytes
-
-
 def test_boxes_alone_are_measured_where_times_are_switched_off(quick_rows):
     rows = quick_rows("distribution", **{"distribution.times": False, "distribution.count": 7})
     timed = rows[rows.layer == "host"]
     assert timed.value.isna().all()
     assert set(timed.reason) == {"not measured in this run (distribution.times is false)"}
     assert {"padding_waste", "width_quantile"} <= set(rows.quantity)
-
-
-def test_quantiles_of_the_boxes_grow(sizes):
-    for _, quantiles in sizes[sizes.quantity == "width_quantile"].groupby("workload"):
-        assert quantiles.block.tolist() == list(range(101)) and (np.diff(quantiles.value) >= 0).all()
 
 
 SHARED = {"measure.processes": 2, "arena.workloads": ["uniform"], "arena.counts": [3], "measure.min_blocks": 4}

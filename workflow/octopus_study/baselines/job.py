@@ -123,6 +123,11 @@ def on_host(results: Any, every: int = 1) -> NDArray[Any]:
     return found
 
 
+def plain(frame: NDArray[np.uint8]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and deviation that leave the channels of a frame as they are."""
+    return (0.0,) * frame.shape[-1], (1.0,) * frame.shape[-1]
+
+
 def make_job(
     frame: NDArray[np.uint8],
     boxes: NDArray[np.int32],
@@ -130,14 +135,17 @@ def make_job(
     mean: tuple[float, ...],
     std: tuple[float, ...],
     device: str,
+    dtype: Any = np.float32,
+    layout: str = "NCHW",
 ) -> CropJob:
-    """Allocate a job's result on `device` ("cpu" or "cuda"), and bring the frame there."""
-    shape = (len(boxes), frame.shape[2], *size)
+    """Allocate a job's result on `device` ("cpu" or "cuda"), and bring the frame, or frames, there."""
+    item = (frame.shape[-1], *size) if layout == "NCHW" else (*size, frame.shape[-1])
+    shape = (len(boxes), *item)
     if device == "cpu":
-        return CropJob(frame, boxes, size, mean, std, np.zeros(shape, np.float32))
+        return CropJob(frame, boxes, size, mean, std, np.zeros(shape, dtype))
     if device != "cuda":
         raise InputError(f"a job works on cpu or cuda, not on {device!r}")
     from octopus.backends.cuda import memory
 
-    out = memory.DeviceArray(shape, np.float32)
+    out = memory.DeviceArray(shape, dtype)
     return CropJob(frame, boxes, size, mean, std, out, memory.upload(frame))

@@ -30,14 +30,12 @@ def to_nv12(frame: NDArray[np.uint8], levels: str = "full") -> NDArray[np.uint8]
     return np.rint(stacked).clip(0, 255).astype(np.uint8)
 
 
-def from_nv12(nv12: NDArray[np.uint8], levels: str = "full") -> NDArray[np.float64]:
+def from_nv12(nv12: NDArray[np.uint8]) -> NDArray[np.float64]:
     """Red, green and blue of such a frame, (H, W, 3), clamped and not rounded; its 2 x 2 pixels share their chroma."""
     rows, width = nv12.shape
     height = rows // 3 * 2
     chroma = nv12[height:].reshape(height // 2, width // 2, 2).repeat(2, axis=0).repeat(2, axis=1)
     planes = np.dstack([nv12[:height], chroma]) - np.array([0.0, 128.0, 128.0])
-    if levels == "limited":
-        planes = (planes - (16, 0, 0)) / LIMITED
     return (planes @ FROM_YUV.T.astype(np.float64)).clip(0, 255)
 
 

@@ -26,6 +26,7 @@ from octopus_study.data.workload import Workload, load_workload
 from octopus_study.errors import DataError, MeasureError
 from octopus_study.measure import (
     Budget,
+    Case,
     Clock,
     CpuThrottle,
     GpuThrottle,
@@ -107,6 +108,10 @@ class Context:
         """How long one comparison may take."""
         return Budget(**self.config.measure.model_dump(exclude={"processes", "stuck_seconds"}))
 
+    def case(self, workload: str, n: int, input: str = "", dataset: str = "") -> Case:
+        """A case of this study, by default on the drone's data."""
+        return Case(self.study, dataset or self.workload.dataset, workload, n, input)
+
     def processes(self, layer: str) -> int:
         """How many processes share a comparison of a layer."""
         return self.config.measure.processes if layer in LAYERS else 1
@@ -141,9 +146,13 @@ class Context:
         if self.device == "cuda":
             require_room(f"a result of {count} objects", "cuda", 5 * values)
 
-    def host_clock(self) -> HostClock:
-        """Wall time to the synchronised result; beside a GPU each run follows an untimed one of the same method."""
-        return HostClock(self._synchronize(), self.throttle, warm=self.device == "cuda")
+    def host_clock(self, kind: type[HostClock] = HostClock, **options: Any) -> HostClock:
+        """Wall time to the synchronised result; beside a GPU each run follows an untimed one of the same method.
+
+        A clock of another `kind`, or with `options` of its own, only does what these say.
+        """
+        plain = {"warm": self.device == "cuda"} if kind is HostClock and not options else options
+        return kind(self._synchronize(), self.throttle, **plain)
 
     @property
     def kernel_layer(self) -> str:

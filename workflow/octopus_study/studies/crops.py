@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,10 +72,12 @@ def checked_rows(
     expected: NDArray[np.float32],
     missing: Mapping[str, str] | None = None,
     every: int = 1,
+    **options: Any,
 ) -> list[Row]:
-    """Check the methods once, as :func:`check` does, then time them in each of the comparisons."""
+    """Check the methods once, as :func:`check` does, then time them in each of the comparisons, with its `options`."""
     answers = check(job, methods, expected, every)
-    return [row for comparison in comparisons for row in compare(context, comparison, methods, answers, missing)]
+    compared = (compare(context, one, methods, answers, missing, **options) for one in comparisons)
+    return [row for rows in compared for row in rows]
 
 
 def check(job: CropJob, methods: Sequence[Method], expected: NDArray[np.float32], every: int = 1) -> dict[str, str]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 STUDY = "drone"
 FRAME_TIME = "frame_time"
 METHODS = (
-    "octopus", "octopus-graph", "n-launches", "n-launches-published", "opencv", "opencv-table", "opencv-table-threads",
+    "octopus", "n-launches", "n-launches-published", "opencv", "opencv-table", "opencv-table-threads",
 )  # fmt: skip
 LAYERS = {"host": "back to back", "paced": "at the rate of the video"}
 # A published method -> ours, and its name where it isn't ours.

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from octopus_study.sections import Count, Counts, Seconds, Section
+from octopus_study.sections import Count, Counts, Seconds, Section, ends_after
 
 DATASET = "visdrone-val"
 CODE = ("baselines",)  # its methods are made by their names in `octopus_study.names`
@@ -24,9 +24,7 @@ class Arena(Section):
     pipeline_max_count: Count = Field(
         1000, description="largest batch whose way through page-locked memory is measured"
     )
-    max_seconds: Seconds = Field(
-        3.0, description="seconds after which a comparison with its least number of blocks ends"
-    )
+    max_seconds: Seconds = ends_after(3.0)
     least_blocks_seconds: Seconds = Field(
         60.0, description="seconds for a comparison's least number of blocks; the slowest methods are left out"
     )

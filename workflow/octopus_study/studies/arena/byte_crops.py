@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from octopus_study.baselines.availability import make_all
 from octopus_study.baselines.fused import Octopus
-from octopus_study.baselines.job import TOLERANCE_LEVELS, CropJob
+from octopus_study.baselines.job import TOLERANCE_LEVELS, CropJob, make_job, plain
 from octopus_study.baselines.method import CropMethod
 from octopus_study.baselines.opencv import OpenCvDirect, OpenCvSplit
 from octopus_study.baselines.pillow import Pillow, PillowSimd
 from octopus_study.measure import Row
 from octopus_study.reference import crops as reference
-from octopus_study.studies.arena.workloads import case_of
 from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import checked_rows
@@ -54,7 +53,7 @@ def parts(context: Context, workload: str, boxes: NDArray[np.int32]) -> Iterator
     """Every kind on the first boxes of a workload."""
     boxes = boxes[:MOST]
     for name, kind in KINDS.items():
-        case = case_of(context, f"{workload}-{name}-1thread", len(boxes))
+        case = context.case(f"{workload}-{name}-1thread", len(boxes))
         methods = (BASE, *(baseline.name for baseline in kind.baselines))
         comparison = Comparison(case, "end_to_end", "host", methods)
         yield Part(partial(_measure, kind=kind, boxes=boxes), (comparison,))
@@ -78,7 +77,4 @@ def _measure(context: Context, part: Part, kind: Kind, boxes: NDArray[np.int32])
 def byte_job(context: Context, boxes: NDArray[np.int32], layout: str) -> CropJob:
     """The job of a batch in whole levels, which are not normalised."""
     frame, size = context.workload.frame, context.config.crop.size
-    channels = frame.shape[2]
-    item = (channels, *size) if layout == "NCHW" else (*size, channels)
-    out = np.zeros((len(boxes), *item), np.uint8)
-    return CropJob(frame, boxes, size, (0.0,) * channels, (1.0,) * channels, out)
+    return make_job(frame, boxes, size, *plain(frame), "cpu", np.uint8, layout)

@@ -20,10 +20,10 @@ from octopus_study.baselines.availability import make_all, need_torch
 from octopus_study.baselines.fused import Octopus, OneCall
 from octopus_study.baselines.job import CropJob, on_host
 from octopus_study.measure import HostClock, Method, Row
-from octopus_study.studies.arena.workloads import CHECKED, VISDRONE, arena_budget, boxes_of, case_of, shared_count
+from octopus_study.studies.arena.workloads import CHECKED, VISDRONE, arena_budget, boxes_of, shared_count
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.crops import ReferenceCrops, check, crop_job, every_checked
+from octopus_study.studies.crops import ReferenceCrops, checked_rows, crop_job, every_checked
 
 QUANTITY, ALONE = "submit", "end_to_end_alone"
 TORCH = "octopus-torch"
@@ -85,11 +85,11 @@ def parts(context: Context, crops: ReferenceCrops) -> Iterator[Part]:
     """One part for each number of boxes, and one for each number of those that count."""
     settings, most = context.config.arena, shared_count(context)
     for count in settings.counts:
-        case = case_of(context, VISDRONE, count)
+        case = context.case(VISDRONE, count)
         submit = Comparison(case, QUANTITY, "host", (Octopus.name, TORCH))
         yield Part(_plain, (submit, Comparison(case, ALONE, "host", (Octopus.name, OneCall.name))))
     for counting in (count for count in settings.counts if count <= most):
-        case = case_of(context, f"count-{counting}", most)
+        case = context.case(f"count-{counting}", most)
         compared = Comparison(case, QUANTITY, "host", (Counted.name, Replayed.name))
         yield Part(partial(_counted, counting=counting, crops=crops), (compared,))
 
@@ -99,13 +99,11 @@ def _plain(context: Context, part: Part) -> list[Row]:
     job = crop_job(context, boxes_of(context, VISDRONE, part.case.n))
     runs, missing = make_all({name: partial(_run, job, name) for name in (Octopus.name, TORCH)})
     methods = [Method(name, run) for name, run in runs.items()]
-    host, budget = context.host_clock(), arena_budget(context)
-    submit, alone = part.comparisons
-    clock = SubmitClock(host.synchronize, host.throttle)
-    rows = compare(context, submit, methods, missing=missing, clock=clock, budget=budget)
+    budget, (submit, alone) = arena_budget(context), part.comparisons
+    rows = compare(context, submit, methods, missing=missing, clock=context.host_clock(SubmitClock), budget=budget)
     # From boxes on the host to the synchronised result, by a plan and by `crop_resize` itself.
     whole = [Method(kind.name, kind(job).run) for kind in (Octopus, OneCall)]
-    return [*rows, *compare(context, alone, whole, clock=host, budget=budget)]
+    return [*rows, *compare(context, alone, whole, budget=budget)]
 
 
 def _run(job: CropJob, name: str) -> Callable[[], object]:
@@ -125,7 +123,6 @@ def _counted(context: Context, part: Part, counting: int, crops: ReferenceCrops)
     boxes, every = boxes_of(context, VISDRONE, part.case.n), every_checked(counting, CHECKED)
     job = crop_job(context, boxes)
     methods = [made.timed(made.kernels, every) for made in (Counted(job, counting), Replayed(job, counting))]
-    answers = check(job, methods, crops.of(boxes[:counting:every]))
-    host = context.host_clock()
-    clock = SubmitClock(host.synchronize, host.throttle)
-    return compare(context, part.comparisons[0], methods, answers, clock=clock, budget=arena_budget(context))
+    right, clock = crops.of(boxes[:counting:every]), context.host_clock(SubmitClock)
+    budget = arena_budget(context)
+    return checked_rows(context, part.comparisons, job, methods, right, clock=clock, budget=budget)

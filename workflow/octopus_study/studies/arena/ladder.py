@@ -23,18 +23,10 @@ from octopus_study.baselines.method import CropMethod
 from octopus_study.baselines.published import Published
 from octopus_study.measure import Method, Row
 from octopus_study.measure.bandwidth import fill
-from octopus_study.studies.arena.workloads import (
-    CHECKED,
-    VISDRONE,
-    arena_budget,
-    boxes_of,
-    case_of,
-    shared_count,
-    uniform_boxes,
-)
-from octopus_study.studies.comparison import Comparison, Part, compare
+from octopus_study.studies.arena.workloads import CHECKED, VISDRONE, arena_budget, boxes_of, shared_count, uniform_boxes
+from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
-from octopus_study.studies.crops import ReferenceCrops, check, crop_job, every_checked
+from octopus_study.studies.crops import ReferenceCrops, checked_rows, crop_job, every_checked
 
 
 class _VersionLauncher(StreamLauncher):
@@ -97,7 +89,7 @@ def parts(context: Context, crops: ReferenceCrops) -> Iterator[Part]:
     """The versions on boxes of the data set and on large ones."""
     methods, count = ("two-passes", *VERSIONS, "octopus", "write-bound"), shared_count(context)
     for workload in ("ladder", "ladder-large"):
-        comparison = Comparison(case_of(context, workload, count), QUANTITY, "device", methods)
+        comparison = Comparison(context.case(workload, count), QUANTITY, "device", methods)
         yield Part(partial(_versions, crops=crops), (comparison,))
 
 
@@ -116,5 +108,5 @@ def _versions(context: Context, part: Part, crops: ReferenceCrops) -> list[Row]:
         *(version.timed(version.kernels) for version in (*versions, OctopusOnGpu(job))),
         Method("write-bound", fill(job.out)),
     ]
-    answers = check(job, methods, crops.of(boxes[::every]), every)
-    return compare(context, part.comparisons[0], methods, answers, budget=arena_budget(context))
+    right, budget = crops.of(boxes[::every]), arena_budget(context)
+    return checked_rows(context, part.comparisons, job, methods, right, every=every, budget=budget)

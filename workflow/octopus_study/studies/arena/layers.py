@@ -126,14 +126,13 @@ def series_rows(batch: Batch, comparison: Comparison) -> list[Row]:
         for method in batch.methods
         if method.name in comparison.methods
     ]
-    host = batch.context.host_clock()
-    clock = SeriesClock(host.synchronize, host.throttle, layer=comparison.layer)
+    clock = batch.context.host_clock(SeriesClock, layer=comparison.layer)
     return _rows(batch, comparison, methods, batch.missing, clock)
 
 
 def pipeline_rows(batch: Batch, comparison: Comparison) -> list[Row]:
     """The same with the frame's upload and the result's download."""
-    locked, host = batch.locked, batch.context.host_clock()
+    locked = batch.locked
     if locked is None:
         limit = batch.context.config.arena.pipeline_max_count
         return comparison.gaps(f"results of more than {limit} boxes are not brought to page-locked memory")
@@ -143,7 +142,7 @@ def pipeline_rows(batch: Batch, comparison: Comparison) -> list[Row]:
         else replace(method.timed(locked.through(method)), result=partial(locked.downloaded, method, batch.every))
         for method in batch.methods
     ]
-    clock = HostClock(host.synchronize, host.throttle, layer=comparison.layer)
+    clock = batch.context.host_clock(layer=comparison.layer)
     return _rows(batch, comparison, methods, batch.missing, clock)
 
 

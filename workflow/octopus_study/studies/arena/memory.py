@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus_study.baselines.fused import HalfPrecision
-from octopus_study.baselines.job import CropJob, make_job
+from octopus_study.baselines.job import CropJob, make_job, plain
 from octopus_study.baselines.method import CropMethod
 from octopus_study.baselines.registry import make
 from octopus_study.measure import Case, MemoryProbe, Row, memory_rows, payload
@@ -100,10 +100,8 @@ class LateResult:
 
 
 def _job(frame: np.ndarray, boxes: np.ndarray, size: tuple[int, int], device: str) -> CropJob:
-    channels = frame.shape[2]
-    plain = (0.0,) * channels, (1.0,) * channels
     if device == "cpu":
-        return make_job(frame, boxes, size, *plain, device)
+        return make_job(frame, boxes, size, *plain(frame), device)
     from octopus.backends.cuda.memory import upload
 
-    return CropJob(frame, boxes, size, *plain, LateResult((len(boxes), channels, *size)), upload(frame))
+    return CropJob(frame, boxes, size, *plain(frame), LateResult((len(boxes), frame.shape[2], *size)), upload(frame))

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from octopus_study.measure import Row
 from octopus_study.studies.arena import byte_crops, calls, ladder, memory, variants, video
 from octopus_study.studies.arena.layers import Batch, PageLocked, layers, names
-from octopus_study.studies.arena.workloads import LARGE, VISDRONE, boxes_of, case_of, shared_count
+from octopus_study.studies.arena.workloads import LARGE, VISDRONE, boxes_of, shared_count
 from octopus_study.studies.comparison import Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import (
@@ -47,19 +47,19 @@ def plan(context: Context) -> Iterator[Part]:
     batches = Batches(crops, min(settings.counts))
     for workload in settings.workloads:
         for count in context.counts(settings):
-            compared = layers(case_of(context, workload, count), context.device)
+            compared = layers(context.case(workload, count), context.device)
             yield Part(batches.measure, compared, batches.recall)
     if context.device == "cpu":
         for workload in ONE_THREAD:
             boxes = boxes_of(context, workload, shared)
-            yield one_thread_part(case_of(context, f"{workload}-1thread", shared), crops, boxes)
+            yield one_thread_part(context.case(f"{workload}-1thread", shared), crops, boxes)
             yield from byte_crops.parts(context, workload, boxes)
     else:
         yield from ladder.parts(context, crops)
         yield from variants.parts(context)
         yield from calls.parts(context, crops)
         yield from video.parts(context)
-    yield Part(batches.memory, memory.comparisons(case_of(context, VISDRONE, shared), names()))
+    yield Part(batches.memory, memory.comparisons(context.case(VISDRONE, shared), names()))
 
 
 @dataclass

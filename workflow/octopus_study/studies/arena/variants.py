@@ -17,22 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus_study.baselines.fused import HALF_ULP, Octopus
-from octopus_study.baselines.job import TOLERANCE_LEVELS, CropJob
+from octopus_study.baselines.job import TOLERANCE_LEVELS, CropJob, make_job, plain
 from octopus_study.measure import Method, Row
 from octopus_study.measure.bandwidth import fill
 from octopus_study.reference import crops as reference
-from octopus_study.studies.arena.workloads import (
-    CHECKED,
-    VISDRONE,
-    arena_budget,
-    boxes_of,
-    case_of,
-    shared_count,
-    uniform_boxes,
-)
-from octopus_study.studies.comparison import BASE, Comparison, Part, compare
+from octopus_study.studies.arena.workloads import CHECKED, VISDRONE, arena_budget, boxes_of, shared_count, uniform_boxes
+from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
-from octopus_study.studies.crops import check, every_checked
+from octopus_study.studies.crops import checked_rows, every_checked
 
 QUANTITY, PREFIX = "kernel", "road"
 FRAMES, FRAME_COUNTS = "frames", (1, 16)
@@ -78,7 +70,7 @@ def parts(context: Context) -> Iterator[Part]:
     """One part for each variant and number of items."""
     for name, variant in VARIANTS.items():
         for count in variant.counts(context):
-            case = case_of(context, f"{PREFIX}-{name}", count)
+            case = context.case(f"{PREFIX}-{name}", count)
             comparison = Comparison(case, QUANTITY, context.kernel_layer, (BASE, BOUND))
             yield Part(partial(_measure, variant=variant), (comparison,))
 
@@ -93,14 +85,13 @@ def _measure(context: Context, part: Part, variant: Variant) -> list[Row]:
         own.timed(own.kernels, every),
         Method(BOUND, fill(_memory(own.bytes_read() + job.out.nbytes, job.on_gpu))),
     ]
-    answers = check(job, methods, own.right(every))
-    return compare(context, part.comparisons[0], methods, answers, budget=arena_budget(context))
+    return checked_rows(context, part.comparisons, job, methods, own.right(every), budget=arena_budget(context))
 
 
 def _job(context: Context, variant: Variant, count: int) -> CropJob:
     """A batch of a variant; whole frames differ, so that each is read from memory."""
     frame, crop = context.workload.frame, context.config.crop
-    height, width, channels = frame.shape
+    height, width, _ = frame.shape
     if variant.boxes == FRAMES:
         boxes = np.tile(np.array([0, 0, width, height], np.int32), (count, 1))
         frame = np.stack([np.roll(frame, shift, axis=1) for shift in range(count)])
@@ -109,15 +100,9 @@ def _job(context: Context, variant: Variant, count: int) -> CropJob:
     else:
         boxes = boxes_of(context, variant.boxes, count)
     size = (variant.size, variant.size) if variant.size else crop.size
-    item = (*size, channels) if variant.options.get("layout") == "NHWC" else (channels, *size)
-    plain = (0.0,) * channels, (1.0,) * channels
-    affine = plain if variant.dtype == "uint8" else (crop.mean, crop.std)
-    shape, dtype = (count, *item), MEMORY[variant.dtype][0]
-    if context.device == "cpu":
-        return CropJob(frame, boxes, size, *affine, np.zeros(shape, dtype))
-    from octopus.backends.cuda.memory import DeviceArray, upload
-
-    return CropJob(frame, boxes, size, *affine, DeviceArray(shape, dtype), upload(frame))
+    mean, std = plain(frame) if variant.dtype == "uint8" else (crop.mean, crop.std)
+    layout, dtype = variant.options.get("layout", "NCHW"), MEMORY[variant.dtype][0]
+    return make_job(frame, boxes, size, mean, std, context.device, dtype, layout)
 
 
 def _memory(nbytes: int, on_gpu: bool) -> Any:

@@ -21,7 +21,7 @@ from octopus_study.baselines.native_methods import CuFrame, RoiConvertNv12, from
 from octopus_study.measure import Method, Row
 from octopus_study.measure.bandwidth import fill
 from octopus_study.reference import crops as reference
-from octopus_study.studies.arena.workloads import CHECKED, VISDRONE, arena_budget, boxes_of, case_of
+from octopus_study.studies.arena.workloads import CHECKED, VISDRONE, arena_budget, boxes_of
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import check, crop_job, every_checked
@@ -96,7 +96,7 @@ def parts(context: Context) -> Iterator[Part]:
     """One part for each number of boxes."""
     names = (*(kind.name for kind in KINDS), BOUND)
     for count in context.config.arena.counts:
-        comparison = Comparison(case_of(context, WORKLOAD, count), QUANTITY, "device", names)
+        comparison = Comparison(context.case(WORKLOAD, count), QUANTITY, "device", names)
         yield Part(_measure, (comparison,))
 
 

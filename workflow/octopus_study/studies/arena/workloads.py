@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from octopus.errors import InputError
 from octopus_study.data.workload import sample_boxes
-from octopus_study.measure import Budget, Case
+from octopus_study.measure import Budget
 from octopus_study.studies.context import Context
 
 VISDRONE, LARGE = "visdrone", "large"
@@ -61,11 +61,6 @@ def boxes_of(context: Context, workload: str, count: int) -> NDArray[np.int32]:
     if workload == LARGE:
         return large_boxes(count, width, height, context.seed)
     return uniform_boxes(count, width, height, context.config.arena.uniform_side, context.seed)
-
-
-def case_of(context: Context, workload: str, count: int) -> Case:
-    """A workload with a number of boxes of the data set."""
-    return Case(context.study, context.workload.dataset, workload, count)
 
 
 def shared_count(context: Context) -> int:

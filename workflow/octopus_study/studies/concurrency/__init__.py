@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from octopus_study.sections import Count, Seconds, Section
+from octopus_study.sections import Count, Seconds, Section, ends_after
 
 DATASET = "visdrone-val"
 
@@ -14,6 +14,4 @@ class Concurrency(Section):
 
     processes: bool = Field(True, description="whether models also run in processes of their own, with and without MPS")
     samples: Count = Field(100, description="iterations per arm from which the latencies come")
-    max_seconds: Seconds = Field(
-        60.0, description="seconds after which a comparison with its least number of blocks ends"
-    )
+    max_seconds: Seconds = ends_after(60.0)

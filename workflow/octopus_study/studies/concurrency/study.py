@@ -25,7 +25,7 @@ from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.concurrency import models
 from octopus_study.studies.concurrency.arms import ALONE, ARMS, Device, InProcess, stage_runs
 from octopus_study.studies.concurrency.models import NAMES, STAGES, Pipeline
-from octopus_study.studies.concurrency.processes import PROCESSES_MPS, Order, Pool
+from octopus_study.studies.concurrency.processes import Order, Pool
 from octopus_study.studies.context import Context
 
 log = logging.getLogger(__name__)
@@ -127,22 +127,10 @@ def _timed(
                 missing[name] = describe(error)
                 log.warning("%s: %s", name, missing[name])
         rows = _paired(context, times[0], device, {name: methods[name] for name in answers}, answers)
-        lost = _lost(pool) if PROCESSES_MPS in answers else ""
     finally:
         for method in methods.values():
             method.close()
-    if lost:
-        missing[PROCESSES_MPS] = lost
-        rows = [row for row in rows if row.method != PROCESSES_MPS]
     return [*rows, *(row for comparison in times for row in comparison.missing(missing))]
-
-
-def _lost(pool: Pool) -> str:
-    """Why what was timed with MPS was not, or an empty text; asked before its processes end."""
-    try:
-        return pool.still_attached()
-    except Unavailable as error:
-        return str(error)
 
 
 def _paired(

@@ -24,7 +24,6 @@ from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import checked_rows, crop_job, every_checked, padding_rows, reference_of
 
-STUDY = "distribution"
 VISDRONE = "visdrone"
 SWITCHED_OFF = "not measured in this run (distribution.times is false)"
 SAME_ON_CPU = "on a CPU the two passes are the whole way, see crop_resize_normalize"
@@ -45,7 +44,7 @@ def plan(context: Context) -> list[Part]:
 def _part(context: Context, workload: str) -> Part:
     settings = context.config.distribution
     dataset = context.workload.dataset if workload == VISDRONE else "synthetic"
-    case = Case(STUDY, dataset, workload, settings.count)
+    case = context.case(workload, settings.count, dataset=dataset)
     comparisons = (
         Comparison(case, KERNELS, context.kernel_layer, ("octopus", "published", "write-bound")),
         Comparison(case, WHOLE, "host", ("octopus", "published")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from octopus_study.sections import Count, Counts, Seconds, Section
+from octopus_study.sections import Count, Counts, Seconds, Section, ends_after
 
 DATASET = "visdrone-val"
 
@@ -16,6 +16,4 @@ class Drone(Section):
     frame_rate: Count = Field(30, description="frames per second")
     detections: tuple[Count, Count] = Field((5, 50), description="fewest and most detections in a frame")
     paced: bool = Field(True, description="whether the longest clip is also played at its own rate")
-    max_seconds: Seconds = Field(
-        8.0, description="seconds after which a comparison with its least number of blocks ends"
-    )
+    max_seconds: Seconds = ends_after(8.0)

@@ -15,18 +15,17 @@ import numpy as np
 
 from octopus_study.baselines.availability import make_all
 from octopus_study.data.video import Clip, make_clips, panned
-from octopus_study.measure import Case, PacedClock, Row, again, run_series
+from octopus_study.measure import PacedClock, Row, again, run_series
 from octopus_study.status import SAME
 from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import check, reference_of
 from octopus_study.studies.drone.video import FRAME_METHODS, Footage, FrameMethod, Video
 
-STUDY = "drone"
 QUANTITY = "frame_time"
 RING, STEP = 4, 8  # frames that differ, and how far the camera moves from one to the next in pixels
 CHECKED_FRAMES = 3  # of a clip, with all their crops
-PACED = ("octopus", "octopus-graph", "n-launches", "n-launches-published", "opencv", "opencv-table-threads")
+PACED = ("octopus", "n-launches", "n-launches-published", "opencv", "opencv-table-threads")
 
 
 def plan(context: Context) -> list[Part]:
@@ -44,7 +43,7 @@ def footage_of(context: Context, count: int, step: int = STEP) -> Footage:
 
 
 def _clip_part(context: Context, clip: Clip, footage: Footage, paced: bool) -> Part:
-    case, names = Case(STUDY, context.workload.dataset, clip.name, clip.detections), tuple(FRAME_METHODS)
+    case, names = context.case(clip.name, clip.detections), tuple(FRAME_METHODS)
     layers = {"host": names} | ({"paced": PACED} if paced else {})
     comparisons = (Comparison(case, QUANTITY, layer, methods) for layer, methods in layers.items())
     return Part(partial(_clip, clip, footage), tuple(comparisons))

@@ -14,19 +14,14 @@ from numpy.typing import NDArray
 from octopus import CropPlan
 from octopus.arrays.views import view
 from octopus.backends.cuda import memory, stream_of
-from octopus.backends.cuda.device import current
-from octopus.backends.cuda.graph import Graph
 from octopus.crop.check import check_host_boxes
 from octopus.crop.launch import Call
-from octopus_study.baselines.availability import Unavailable
 from octopus_study.baselines.fused import PreparedBoxes
 from octopus_study.baselines.job import CropJob
 from octopus_study.baselines.method import JobMethod
 from octopus_study.baselines.opencv import OpenCv, OpenCvTable, OpenCvTableThreads
 from octopus_study.baselines.published import WHY_DIFFERENT, NLaunches
 from octopus_study.studies.crops import ReferenceCrops
-
-NEEDS_GPU = "needs a CUDA GPU"
 
 
 @dataclass(frozen=True)
@@ -148,62 +143,6 @@ class OctopusFrames(FrameMethod):
         self._plan.run(job.working_frame, job.boxes, out=job.out)
 
 
-class OctopusGraphs(FrameMethod):
-    """The same as one CUDA graph per frame: uploads of frame and boxes, and the launch.
-
-    A graph holds what it was captured with, so that there is one for each number of boxes and each buffer from which
-    a frame comes; all are made in advance.
-    """
-
-    name = "octopus-graph"
-
-    def __init__(self, video: Video) -> None:
-        super().__init__(video)
-        if not video.on_gpu:
-            raise Unavailable(NEEDS_GPU)
-        self._plan = video.plan()
-        self._boxes = memory.pinned((video.most, 4), np.float32)
-        self._device_boxes = memory.DeviceArray((video.most, 4), np.float32)
-        self._queue, self._used = stream_of(None), current().create_event()
-        self._graphs: dict[tuple[int, int], Any] = {}
-        self._capture_all(current().create_stream())
-
-    def _capture_all(self, stream: Any) -> None:
-        self._boxes[...] = (0, 0, 1, 1)
-        self._device_boxes.copy_from_host(self._boxes)
-        self._queue.sync()
-        before = self.video.number
-        for number in range(self.video.frames):
-            self.video.turn(number)
-            if self._key not in self._graphs:
-                self._work(self._queue)  # loads what a capture could not
-                self._graphs[self._key] = Graph(stream, lambda: self._work(stream))
-        self.video.turn(before)
-        self._queue.sync()
-
-    @property
-    def _key(self) -> tuple[int, int]:
-        return self.video.number % len(self.video.ring), self.job.count
-
-    def _work(self, stream: Any) -> None:
-        """Queue a frame's work; its boxes come from page-locked memory."""
-        job = self.job
-        boxes = self._device_boxes.head(job.count)
-        self.video.upload(stream=stream)
-        memory.copy(boxes.pointer, self._boxes.ctypes.data, boxes.nbytes, stream)
-        self._plan.run(job.device_frame, boxes, out=job.out, stream=stream)
-
-    def run(self) -> None:
-        """Boxes checked and written where the graph reads them, one launch of the graph."""
-        job = self.job
-        height, width, _ = job.frame.shape
-        checked = check_host_boxes(job.boxes, width, height)
-        self._used.sync()
-        self._boxes[: job.count] = checked
-        self._graphs[self._key].launch(self._queue)
-        self._queue.record(self._used)
-
-
 class SeparateFrames(FrameMethod):
     """The fused kernel once per box; the boxes of a frame are checked and uploaded together."""
 
@@ -270,6 +209,6 @@ class OpenCvFrames(FrameMethod):
 
 # OpenCV's usual lines, and the form that is fastest for boxes as small as these, on one thread and on all.
 FRAME_METHODS: dict[str, Callable[[Video], FrameMethod]] = {
-    **{kind.name: kind for kind in (OctopusFrames, OctopusGraphs, SeparateFrames, PublishedFrames)},
+    **{kind.name: kind for kind in (OctopusFrames, SeparateFrames, PublishedFrames)},
     **{form.name: partial(OpenCvFrames, form) for form in (OpenCv, OpenCvTable, OpenCvTableThreads)},
 }

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from octopus_study.sections import Count, Counts, Seconds, Section
+from octopus_study.sections import Count, Counts, Seconds, Section, ends_after
 
 DATASET = "visdrone-val"
 
@@ -22,6 +22,4 @@ class ImageShape(Section):
     steps: Counts = Field([64, 68], min_length=1, description="columns from one width to the next")
     patch_sides: Counts = Field([128, 256, 512], description="sides of the patches that cover the image")
     patch_batches: Counts = Field([1, 2, 4, 8, 16], min_length=1, description="patches per batch")
-    max_seconds: Seconds = Field(
-        30.0, description="seconds after which a comparison with its least number of blocks ends"
-    )
+    max_seconds: Seconds = ends_after(30.0)

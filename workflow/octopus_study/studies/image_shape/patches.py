@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.measure import Case, Method, Row, check_answers
+from octopus_study.measure import Method, Row, check_answers
 from octopus_study.names import AS_PUBLISHED
 from octopus_study.status import different
 from octopus_study.studies.comparison import Comparison, compare
@@ -50,7 +50,7 @@ class Cover:
 def comparisons(context: Context, model: str) -> tuple[Comparison, Comparison]:
     """Every side and batch against each other: time, and memory of one batch."""
     settings = context.config.image_shape
-    case = Case(context.study, context.workload.dataset, f"{model}-patches", settings.height)
+    case = context.case(f"{model}-patches", settings.height)
     names = tuple(f"{side}x{batch}" for side in settings.patch_sides for batch in settings.patch_batches)
     return Comparison(case, "cover", "device", names), Comparison(case, "batch_peak", "memory", names, "bytes")
 

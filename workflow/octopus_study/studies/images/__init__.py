@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from octopus_study.sections import Count, Seconds, Section
+from octopus_study.sections import Count, Seconds, Section, ends_after
 
 DATASET = "visdrone-val"
 Name = Literal["large", "small", "thumbnails", "equal", "one"]
@@ -21,6 +21,4 @@ class Images(Section):
         description="images of 512 to 2048 px, 64 to 512 px, 256 to 1024 px, 1024 px, and one of 1920 x 1080 px",
     )
     cpu_part: Count = Field(8, description="a CPU gets one of so many images of a batch, and one at least")
-    max_seconds: Seconds = Field(
-        6.0, description="seconds after which a comparison with its least number of blocks ends"
-    )
+    max_seconds: Seconds = ends_after(6.0)

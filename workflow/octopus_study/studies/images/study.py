@@ -67,7 +67,7 @@ def plan(context: Context) -> Iterator[Part]:
     """Every batch in its layers."""
     for name in context.config.images.workloads:
         count = BATCHES[name].number_on(context.device, context.config.images.cpu_part)
-        case = Case(context.study, context.workload.dataset, name, count)
+        case = context.case(name, count)
         yield Part(_measure, tuple(_comparisons(case, context.device)))
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from octopus_study.sections import Count, Counts, Seconds, Section
+from octopus_study.sections import Count, Counts, Seconds, Section, ends_after
 
 DATASET = "visdrone-val"
 Operation = Literal["multiply", "normalize", "threshold", "gamma", "blur3x3", "blur5x5_sobel"]
@@ -35,6 +35,4 @@ class ItemMapping(Section):
         ["multiply", "blur3x3"], description="what is done to a CPU's largest batches"
     )
     elements_cpu_all: Count = Field(6_000_000, description="elements up to which a CPU does every operation")
-    max_seconds: Seconds = Field(
-        2.0, description="seconds after which a comparison with its least number of blocks ends"
-    )
+    max_seconds: Seconds = ends_after(2.0)

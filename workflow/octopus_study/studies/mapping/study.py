@@ -28,7 +28,6 @@ from octopus_study.studies.context import Context
 
 log = logging.getLogger(__name__)
 
-STUDY = "mapping"
 REAL = "visdrone"
 # method -> strategy, threshold, one element per thread
 METHODS: dict[str, tuple[str, int | None, bool]] = {
@@ -57,7 +56,7 @@ def plan(context: Context) -> Iterator[Part]:
 
 
 def _probes(context: Context, part: Part) -> Iterator[Row]:
-    case = Case(STUDY, "synthetic", "tuner", tuner.ELEMENTS[context.device])
+    case = context.case("tuner", tuner.ELEMENTS[context.device], dataset="synthetic")
     for block in range(MIN_BLOCKS):
         probe = tuner.tune(context.device, keep=False).probe_ms
         yield case.row("tuner", "host", "tuner_probe", "ms", probe, block=block)
@@ -72,7 +71,7 @@ def _batch(context: Context, distribution: str, count: int) -> Iterator[Part]:
     shapes = mapping_shapes(distribution, count, context.workload.pool, context.seed)
     dataset = context.workload.dataset if distribution == REAL else "synthetic"
     offsets = blockmap.offsets_of(shapes)
-    case = Case(STUDY, dataset, distribution, count)
+    case = context.case(distribution, count, dataset=dataset)
     log.info("%s: %d items, %.1f million elements", distribution, count, offsets[-1] / 1e6)
     yield Part(partial(_maps, case, offsets))
     settings = context.config.mapping

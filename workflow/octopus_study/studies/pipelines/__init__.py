@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from octopus_study.sections import Count, Seconds, Section
+from octopus_study.sections import Count, Seconds, Section, ends_after
 
 DATASET = "visdrone-val"
 Batch = Literal["one", "ragged", "small", "documents", "photos"]
@@ -38,6 +38,4 @@ class Pipelines(Section):
     loader_workers: list[Count] = Field(
         [4], min_length=1, description="processes that decode them, no more than there are cores"
     )
-    max_seconds: Seconds = Field(
-        6.0, description="seconds after which a comparison with its least number of blocks ends"
-    )
+    max_seconds: Seconds = ends_after(6.0)

@@ -15,7 +15,7 @@ from octopus import CropPlan
 from octopus_study.baselines.availability import need_torch
 from octopus_study.baselines.job import TOLERANCE_LEVELS
 from octopus_study.data.workload import sample_boxes
-from octopus_study.measure import Case, Row
+from octopus_study.measure import Row
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import reference_of
@@ -104,7 +104,7 @@ def parts(context: Context) -> Iterator[Part]:
     """One part for each number of detections."""
     settings = context.config.pipelines
     for counting in settings.detections:
-        case = Case(context.study, context.workload.dataset, f"crops-{counting}", settings.most_detections)
+        case = context.case(f"crops-{counting}", settings.most_detections)
         yield Part(partial(_measure, counting=counting), (Comparison(case, CROPS, "host", METHODS),))
 
 

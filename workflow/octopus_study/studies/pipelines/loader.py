@@ -17,7 +17,7 @@ from octopus import images as of_images
 from octopus.backends.cpu import set_num_threads
 from octopus.integrations.loader import ragged
 from octopus_study.baselines.availability import need, need_torch
-from octopus_study.measure import Case, Row, available_cores
+from octopus_study.measure import Row, available_cores
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.pictures import Batch
@@ -129,7 +129,7 @@ def parts(context: Context) -> Iterator[Part]:
     """One part for each number of workers, of which no core gets two."""
     settings = context.config.pipelines
     for workers in sorted({min(workers, available_cores()) for workers in settings.loader_workers}):
-        case = Case(context.study, context.workload.dataset, f"loader-{workers}-workers", settings.loader_images)
+        case = context.case(f"loader-{workers}-workers", settings.loader_images)
         methods = tuple(kind.name for kind in KINDS)
         yield Part(partial(_measure, workers=workers), (Comparison(case, LOADED, "host", methods),))
 

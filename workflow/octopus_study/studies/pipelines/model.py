@@ -85,7 +85,7 @@ def parts(context: Context) -> Iterator[Part]:
     for name in settings.batches:
         count = BATCHES[name].number_on(device, settings.cpu_part)
         for form in inputs_of(device, name, settings.inputs):
-            case = Case(context.study, context.workload.dataset, f"model-{name}", count, form)
+            case = context.case(f"model-{name}", count, form)
             prepare = Comparison(case, PREPARE, "host", methods_of(name, form, count))
             yield Part(partial(_measure, name=name), (prepare, *_further(case, device)))
 

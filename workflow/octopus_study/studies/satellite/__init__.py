@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from octopus_study.sections import Fraction, Seconds, Section
+from octopus_study.sections import Fraction, Seconds, Section, ends_after
 
 DATASET = "sentinel2-b04"
 
@@ -24,6 +24,4 @@ class Satellite(Section):
     )
     downlink: Annotated[float, Field(gt=0)] = Field(2e6, description="bits per second to the ground")
     synthetic_side: int = Field(8192, ge=0, description="side of the generated scene in pixels; 0: none")
-    max_seconds: Seconds = Field(
-        4.0, description="seconds after which a comparison with its least number of blocks ends"
-    )
+    max_seconds: Seconds = ends_after(4.0)

@@ -30,7 +30,6 @@ from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.satellite.methods import BOUND, METHODS, OnDevice, TileJob, methods, placed
 
-STUDY = "satellite"
 KERNEL, WHOLE = "keep_tiles", "end_to_end"
 FULL_SCALE = 10_000  # digital number of a reflectance of 1
 THUMBNAIL = 128  # pixels along each side of the picture of the scene
@@ -59,7 +58,7 @@ def plan(context: Context) -> Iterator[Part]:
         height, width = view.band.shape
         tiles = satellite_tiles(width, height, context.seed)
         for variant in context.config.satellite.variants:
-            case = Case(STUDY, view.dataset, f"{view.name}-{variant}", len(tiles))
+            case = context.case(f"{view.name}-{variant}", len(tiles), dataset=view.dataset)
             alone = ("octopus", BOUND) if context.device == "cuda" else ("octopus",)
             comparisons = (
                 Comparison(case, KERNEL, context.kernel_layer, alone),

@@ -17,13 +17,12 @@ from octopus_study.baselines.availability import make_all
 from octopus_study.baselines.ragged_job import RaggedJob
 from octopus_study.baselines.ragged_methods import stage
 from octopus_study.data.ragged import sequence_lengths
-from octopus_study.measure import Case, Row
+from octopus_study.measure import Row
 from octopus_study.status import NO_ANSWER
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
 from octopus_study.studies.sequences.methods import NAMES, make
 
-STUDY = "sequences"
 OPERATION = "normalize"
 
 
@@ -34,7 +33,7 @@ def plan(context: Context) -> list[Part]:
 
 def _part(context: Context, mix: str) -> Part:
     lengths = sequence_lengths(mix, context.seed)
-    case = Case(STUDY, "synthetic", mix, len(lengths))
+    case = context.case(mix, len(lengths), dataset="synthetic")
     layers = {"setup": "host", "kernel": context.kernel_layer, "total": "host"}
     comparisons = (Comparison(case, quantity, layer, NAMES) for quantity, layer in layers.items())
     return Part(partial(_measure, lengths), tuple(comparisons))

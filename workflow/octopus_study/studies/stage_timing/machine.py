@@ -8,7 +8,7 @@ import numpy as np
 
 from octopus.backends.cuda import memory as cuda_memory
 from octopus_study.baselines.availability import free_bytes
-from octopus_study.measure import Case, Method, Row
+from octopus_study.measure import Method, Row
 from octopus_study.measure.bandwidth import MIB, bandwidth_rows
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
@@ -27,7 +27,7 @@ def launch_parts(context: Context) -> Iterator[Part]:
     The kernels are empty but take the arguments of the real ones, since passing them is part of every launch.
     """
     for count in context.config.stage_timing.launches:
-        case = Case(context.study, context.workload.dataset, "launch-overhead", count)
+        case = context.case("launch-overhead", count)
         yield Part(_launches, (Comparison(case, "launch_series", "host", LAUNCHERS[context.device]),))
 
 

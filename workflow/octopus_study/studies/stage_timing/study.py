@@ -38,15 +38,11 @@ def plan(context: Context) -> Iterator[Part]:
     """Each number of objects, on a CPU OpenCV's thread, and what the machine itself costs and allows."""
     crops, shared = reference_of(context), machine.shared_count(context)
     for count in context.counts(context.config.stage_timing):
-        yield Part(partial(_measure, crops=crops), _comparisons(context, _case(context, count)))
+        yield Part(partial(_measure, crops=crops), _comparisons(context, context.case(WORKLOAD, count)))
     if context.device == "cpu":
-        yield one_thread_part(_case(context, shared, f"{WORKLOAD}-1thread"), crops)
+        yield one_thread_part(context.case(f"{WORKLOAD}-1thread", shared), crops)
     yield from machine.launch_parts(context)
     yield Part(lambda context, _: machine.bandwidth(context))
-
-
-def _case(context: Context, count: int, workload: str = WORKLOAD) -> Case:
-    return Case(context.study, context.workload.dataset, workload, count)
 
 
 def _comparisons(context: Context, case: Case) -> tuple[Comparison, ...]:

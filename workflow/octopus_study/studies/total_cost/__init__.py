@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from octopus_study.sections import Count, Seconds, Section
+from octopus_study.sections import Count, Seconds, Section, ends_after
 
 DATASET = "visdrone-val"
 
@@ -26,6 +26,4 @@ class TotalCost(Section):
     kernels_cpu: list[Literal["light", "heavy"]] = Field(["light"], description="those of a CPU")
     long_side: Count = Field(500, description="pixels of the usual images' longer side, as published 500")
     ladder: bool = Field(True, description="whether the naive baselines are measured too")
-    max_seconds: Seconds = Field(
-        4.0, description="seconds after which a comparison with its least number of blocks ends"
-    )
+    max_seconds: Seconds = ends_after(4.0)

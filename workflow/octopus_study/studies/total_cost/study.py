@@ -24,7 +24,6 @@ from octopus_study.studies.context import Context
 from octopus_study.studies.total_cost.ladder import ladder_part
 from octopus_study.studies.total_cost.methods import make, names
 
-STUDY = "total_cost"
 KERNELS = {"light": "blur3x3", "heavy": "blur5x5_sobel"}
 FIRST_KERNEL = "light"
 SAME_TABLE = "lookup-vectorised"  # to upload it takes what the published one takes
@@ -39,7 +38,7 @@ def plan(context: Context) -> Iterator[Part]:
     for mix in settings.mixes if on_gpu else settings.mixes_cpu:
         shapes = flickr_shapes(mix, context.seed, settings.long_side)
         for kernel in settings.kernels if on_gpu else settings.kernels_cpu:
-            case = Case(STUDY, "synthetic", f"{mix}-{kernel}", len(shapes))
+            case = context.case(f"{mix}-{kernel}", len(shapes), dataset="synthetic")
             comparisons = tuple(_comparisons(context, case, kernel))
             yield Part(partial(_measure, KERNELS[kernel], shapes), comparisons)
             if (mix, kernel) == (LADDER_MIX, FIRST_KERNEL) and settings.ladder and context.device == "cuda":

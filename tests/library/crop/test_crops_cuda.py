@@ -58,19 +58,6 @@ def test_tensors_stay_tensors_on_the_gpu_with_their_transform(kind):
     assert crop_resize(frames[0], boxes, SIZE, dtype=torch.float16).dtype == torch.float16
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("options", [{}, {"antialias": True}, {"filter": "bicubic"}], ids=str)
-def test_bfloat16_is_float32_rounded(layout, options):
-    torch = pytest.importorskip("torch")
-    frame, boxes, call = (on_gpu(FRAME), on_gpu(BOXES), {"layout": layout, "mean": 100.0, "std": 50.0, **options})
-    plain = crop_resize(frame, boxes, (32, 48), **call)
-    plan = CropPlan(frame, len(BOXES), (32, 48), dtype=torch.bfloat16, **call)
-    for small in (crop_resize(frame, boxes, (32, 48), dtype="bfloat16", **call), plan.run(frame, boxes)):
-        assert small.dtype == torch.bfloat16 and small.is_cuda
-        # Half a step of bfloat16, and what the weights of fixed point are off.
-        assert ((small.float() - plain).abs() <= 2**-8 * plain.abs() + 1e-4).all()
-
-
 def test_parts_of_larger_tensors_are_read_in_place():
     frames, boxes = on_gpu(FRAMES), [[0, 0, 200, 150], [3, 4, 30, 40]]
     part = np.ascontiguousarray(FRAMES[::2, 10:160, 20:220])

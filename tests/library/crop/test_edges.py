@@ -82,11 +82,6 @@ def test_nothing_is_no_boxes(none):
     assert FrameStream(FRAME, 2, 8, device="cpu").submit(none).shape == (0, 3, 8, 8)
 
 
-def test_boxes_of_detections_are_taken():
-    found = crop_resize(FRAME, SimpleNamespace(xyxy=BOXES), 8, mean=255 * MEAN, std=255 * STD, device="cpu")
-    assert np.array_equal(found, RIGHT)
-
-
 @pytest.mark.parametrize("name", ["frame", "boxes", "frame_index"])
 def test_a_result_must_not_lie_in_what_is_read(name):
     memory = np.zeros(4 * 40 * 60, np.float32)
@@ -153,16 +148,6 @@ def test_boxes_and_index_that_another_thread_changes_are_as_they_were_checked(st
         assert np.array_equal(*found) and boxes[0, 0] > 1e7
 
 
-@pytest.mark.parametrize("make", [CropPlan, FrameStream])
-def test_a_stream_on_the_cpu_is_refused_by_plans(make):
-    with pytest.raises(InputError, match="works on the CPU"):
-        make(FRAME, 2, 8, device="cpu", stream=1)
-    made = make(FRAME, 2, 8, device="cpu")
-    if make is CropPlan:
-        with pytest.raises(InputError, match="works on the CPU"):
-            made.run(FRAME, BOXES, stream=1)
-
-
 def test_edge_pixels_beyond_the_frame_and_letterbox_padding_go_together():
     options = {"outside": "pad", "pad_mode": "edge", "letterbox": True, "pad_value": 3, "device": "cpu"}
     crops, _ = crop_resize(FRAME, [[-9, 0, 9, 9]], (8, 8), **options)
@@ -177,11 +162,6 @@ def test_a_block_waits_for_its_stream(monkeypatch):
         assert not waited
         raise KeyError
     assert waited == [stream]
-
-
-def test_a_wrong_keyword_names_the_class():
-    with pytest.raises(TypeError, match=r"FrameStream.*'sizes'"):
-        FrameStream(FRAME, 2, sizes=8)
 
 
 @pytest.mark.usefixtures("unsaid")

@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from cases.tiles import tiles_of
 from gpu import host, sanitize, slow_stream, synchronize
 
 from octopus import InputError, TilePlan, best_within, keep_tiles, otsu_threshold, tile_means
@@ -19,20 +20,6 @@ pytestmark = pytest.mark.gpu
 def some_image(shape, dtype, seed=1):
     top = np.iinfo(dtype).max
     return np.random.default_rng(seed).integers(0, top, shape, dtype, endpoint=True)
-
-
-def some_tiles(shape, count=200, seed=2):
-    """Tiles anywhere, overlapping; the whole image, its corners, rows and columns among them."""
-    height, width = shape[:2]
-    random = np.random.default_rng(seed)
-    x, y = (np.sort(random.integers(0, side + 1, (count, 2)), axis=1) for side in (width, height))
-    tiles = np.column_stack([x[:, 0], y[:, 0], x[:, 1], y[:, 1]])
-    tiles = tiles[(tiles[:, 0] < tiles[:, 2]) & (tiles[:, 1] < tiles[:, 3])]
-    fixed = [
-        (0, 0, width, height), (0, 0, 1, 1), (width - 1, height - 1, width, height), (0, 0, width, 1),
-        (0, 0, 1, height),
-    ]  # fmt: skip
-    return np.concatenate([np.array(fixed), tiles])
 
 
 def assert_same(found, expected):
@@ -59,7 +46,7 @@ def test_what_surrounds_the_image_is_neither_counted_nor_written():
         start = 64 + lead * item
         memory.copy(block.pointer + start, image.ctypes.data, image.nbytes)
         part = DeviceArray(image.shape, dtype, buffer=block, pointer=block.pointer + start)
-        tiles = some_tiles(image.shape, 30)
+        tiles = tiles_of(53, 37, 30)
         assert np.array_equal(host(tile_means(part, tiles)), tile_means(image, tiles, device="cpu"))
         after = block.copy_to_host()
         assert (after[:start] == 0xFF).all() and (after[start + image.nbytes :] == 0xFF).all()
@@ -86,7 +73,7 @@ def test_the_rules_take_means_on_the_gpu():
 
 def test_runs_follow_each_other_on_different_streams():
     first, second = some_image((300, 400), np.uint16, 1), some_image((300, 400), np.uint16, 2)
-    tiles = some_tiles(first.shape)
+    tiles = tiles_of(400, 300, 200)
     left, right = memory.upload(first), memory.upload(second)
     plan = TilePlan(left, tiles)
     plan.run(left)
@@ -101,7 +88,7 @@ def test_runs_follow_each_other_on_different_streams():
 def test_torch_tensors_stay_torch_and_a_plan_runs_in_a_graph():
     torch = pytest.importorskip("torch")
     pixels = some_image((300, 401, 3), np.uint8)
-    tiles = some_tiles(pixels.shape)
+    tiles = tiles_of(401, 300, 200)
     image = torch.from_numpy(pixels).cuda()
     expected = keep_tiles(pixels, tiles, 0.5, device="cpu")
     flags, means = keep_tiles(image, torch.from_numpy(tiles).cuda(), 0.5)

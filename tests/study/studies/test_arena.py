@@ -1,4 +1,4 @@
-"""The arena: who takes part in which layer, what its boxes are, and that nobody is missing without a reason."""
+"""The arena: who takes part in which layer, what its boxes are, and that none is missing without a reason."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def pretended(tmp_path, monkeypatch):
 
 
 def alive(process):
-    """Not so a process that has ended and whose exit status nobody has asked for."""
+    """Whether a process runs; one that has ended and still waits for its exit status to be read does not."""
     try:
         return (Path("/proc") / str(process) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -322,7 +322,7 @@ def test_a_sampler_that_dies_ends_in_rows_and_nothing_before_it_is_lost(healthy,
     assert findings(rows) == []
 
 
-def test_nothing_is_run_once_nobody_samples(measure):
+def test_nothing_is_run_once_the_sampler_has_ended(measure):
     machine = Machine(dies_at_s=60.0)
     rows = measure(machine)
     assert machine.seconds < 75

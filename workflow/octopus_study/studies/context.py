@@ -229,7 +229,7 @@ def write_run(context: Context, rows: Iterable[Row], out: Path) -> Path:
     Raises
     ------
     MeasureError
-        The package's code was changed while the study ran, so that nobody could say what was measured.
+        The package's code was changed while the study ran, so that it is unknown what was measured.
     """
     if source_digest() != context.code:
         raise MeasureError(f"the code was changed while {context.study} ran; run the study again")

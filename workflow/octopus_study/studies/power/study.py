@@ -191,7 +191,7 @@ class _Sweep:
         return taken
 
     def _idle(self, count: int) -> Taken:
-        """Let the device do nothing, unless nobody would see it."""
+        """Let the device do nothing, unless the sampler has ended."""
         if self.lost:
             now = self.clock.monotonic_ns()
             return Taken(Window(now, now, 0, 0), None, self.lost)

@@ -2,7 +2,7 @@
 users have on the CPU.
 
 A scene begins on the host and ends as one flag per tile there; `OnDevice` alone finds it on the GPU. Memory of results
-is spoilt first, so that a flag that nobody writes is seen.
+is spoilt first, so that a flag that is not written is seen.
 """
 
 from __future__ import annotations

@@ -82,8 +82,7 @@ class Run:
 def cached(
     make: Callable[Concatenate[Run, _Given], Iterable[_Made]],
 ) -> Callable[Concatenate[Run, _Given], list[_Made]]:
-    """Let a function make its list of a run once, since several derivations ask for it; nobody changes what it
-    holds."""
+    """Let a function make its list of a run once, since several derivations read it and none changes what it holds."""
 
     @wraps(make)
     def kept(run: Run, *given: _Given.args, **named: _Given.kwargs) -> list[_Made]:

@@ -1,6 +1,6 @@
 """The verdict on a claim on every machine that has results of its study.
 
-A verdict follows from the rule, the numbers of the machine and their intervals; nobody decides one by hand.
+A verdict follows from the rule, the numbers of the machine and their intervals alone.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def _as_floor(number: Number | None) -> float:
 
 
 def _together(outcomes: list[Outcome]) -> Outcome:
-    """All numbers must satisfy a rule: one that doesn't decides, then one that nobody can tell of."""
+    """All numbers must satisfy a rule: one that doesn't decides, then one that is ambiguous."""
     order: tuple[Verdict, ...] = ("not reproduced", "ambiguous", "reproduced")
     return min(outcomes, key=lambda outcome: order.index(outcome.verdict))
 

@@ -111,58 +111,31 @@ def test_touching_every_file_reruns_nothing(finished: Workflow) -> None:
     assert finished.planned() == set()
 
 
-def test_comments_and_docstrings_rerun_nothing(finished: Workflow) -> None:
-    with finished.appended("octopus/kernels/geometry.py", "\n# a comment\n'''and a text'''\n"):
-        assert finished.planned() == set()
+# A file, what is appended to it, the studies that run again, and whether the report is made anew.
+CHANGED = "\nCHANGED = True\n"
+STUDY = "workflow/octopus_study"
+RERUN = [
+    ("octopus/kernels/geometry.py", "\n# a comment\n'''and a text'''\n", (), False),
+    ("octopus/kernels/geometry.py", CHANGED, STUDIES, True),
+    (f"{STUDY}/baselines/cvcuda.py", CHANGED, ("arena",), True),
+    (f"{STUDY}/studies/distribution/study.py", CHANGED, ("distribution",), True),
+    (f"{STUDY}/studies/arena/layers.py", CHANGED, ("arena",), True),
+    (f"{STUDY}/power/windows.py", CHANGED, ("power",), True),
+    (f"{STUDY}/studies/power/rounds.py", CHANGED, ("power",), True),
+    (f"{STUDY}/report/text.py", CHANGED, (), True),
+    (f"{STUDY}/names.toml", "\n# changed\n", (), True),
+    ("data/published/README.md", "x", (), False),
+    ("data/published/stage_timing.csv", "\n", (), True),
+]
 
 
-def test_a_baseline_reruns_the_studies_that_name_it(finished: Workflow) -> None:
-    with finished.appended("workflow/octopus_study/baselines/cvcuda.py", "\nCHANGED = True\n"):
+@pytest.mark.parametrize(("file", "text", "studies", "report"), RERUN)
+def test_a_change_reruns_what_runs_it(finished: Workflow, file: str, text: str, studies: tuple, report: bool) -> None:
+    with finished.appended(file, text):
         planned = finished.planned()
-    assert planned & set(STUDIES) == {"arena"}
-
-
-def test_code_of_a_study_reruns_that_study(finished: Workflow) -> None:
-    with finished.appended("workflow/octopus_study/studies/distribution/study.py", "\nCHANGED = True\n"):
-        planned = finished.planned()
-    assert {"distribution", "numbers", "paper"} <= planned
-    assert planned.isdisjoint({"stage_timing", "fetch_visdrone"})
-
-
-def test_a_part_of_a_study_reruns_that_study(finished: Workflow) -> None:
-    with finished.appended("workflow/octopus_study/studies/arena/layers.py", "\nCHANGED = True\n"):
-        planned = finished.planned()
-    assert "arena" in planned
-    assert planned.isdisjoint(set(STUDIES) - {"arena"})
-
-
-def test_code_that_reads_sensors_reruns_no_other_study(finished: Workflow) -> None:
-    for file in ("workflow/octopus_study/power/windows.py", "workflow/octopus_study/studies/power/rounds.py"):
-        with finished.appended(file, "\nCHANGED = True\n"):
-            planned = finished.planned()
-        assert "power" in planned
-        assert planned.isdisjoint(set(STUDIES) - {"power"})
-
-
-def test_code_of_the_library_reruns_all_studies(finished: Workflow) -> None:
-    with finished.appended("octopus/kernels/geometry.py", "\nCHANGED = True\n"):
-        assert {*STUDIES, "paper"} <= finished.planned() - {"fetch_visdrone"}
-
-
-def test_code_of_the_report_reruns_no_study(finished: Workflow) -> None:
-    with finished.appended("workflow/octopus_study/report/text.py", "\nCHANGED = True\n"):
-        planned = finished.planned()
-    assert {"numbers", "figures", "paper"} <= planned
-    assert planned.isdisjoint(STUDIES)
-
-
-def test_a_published_value_reruns_the_report_alone(finished: Workflow) -> None:
-    with finished.appended("data/published/README.md", "x"):
-        assert finished.planned() == set()
-    with finished.appended("data/published/stage_timing.csv", "\n"):
-        planned = finished.planned()
-    assert "numbers" in planned
-    assert planned.isdisjoint(STUDIES)
+    assert planned & set(STUDIES) == set(studies)
+    assert "fetch_visdrone" not in planned and (planned == set()) == (not report)
+    assert not report or {"numbers", "figures", "paper"} <= planned
 
 
 def test_a_setting_reruns_the_study_that_reads_it(finished: Workflow) -> None:

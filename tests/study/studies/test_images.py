@@ -83,7 +83,7 @@ def test_the_references_are_near_each_other_and_not_the_same():
     assert np.abs(once - bilinear).max() > 20  # without antialiasing noise stays
 
 
-def test_a_wrong_level_and_nothing_at_all_are_told():
+def test_a_wrong_level_nothing_at_all_and_a_written_image_are_told():
     made = job()
     mean, std = (np.repeat(np.float32(values), ROW // 3) for values in made.normal)
     right = (arranged_all(made) - mean) / std
@@ -96,9 +96,14 @@ def test_a_wrong_level_and_nothing_at_all_are_told():
         made.out[:] = right
         made.out[-1, -1] += 2 / std[-1]
 
+    def writes():
+        made.out[:] = right
+        made.images[1][3, 3] ^= 255
+
     assert answer(lambda: np.copyto(made.out, right)) == "same"
     assert answer(off).startswith("different: by as much as 1")
     assert answer(lambda: None).startswith("different: ")
+    assert answer(writes) == "different: it wrote into its images"
 
 
 def arranged_all(made):

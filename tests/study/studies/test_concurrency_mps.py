@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,9 @@ def test_clients_that_are_attached_are_proved(pretended):
         assert alive(process)
     assert log.read_text().splitlines()[-1] == "quit"
     assert not folder.exists()
+    until = time.monotonic() + 10
+    while alive(process) and time.monotonic() < until:  # it was told to end, and ends when it comes to it
+        time.sleep(0.01)
     assert not alive(process)
     assert not {name for name in os.environ if name.startswith("CUDA_MPS")}
 

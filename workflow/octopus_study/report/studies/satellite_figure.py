@@ -48,7 +48,7 @@ def pictures(run: Run) -> Iterator[Series]:
         tiles = len(columns[EDGES[0]])
         columns = {name: list(values) for name, values in columns.items() if len(values) == tiles}
         pixels = parts.get(("thumbnail", "scene"))
-        if pixels is not None and tiles and set(EDGES) <= set(columns):
+        if pixels is not None and tiles and set(EDGES) < set(columns):
             name = f"picture.{str(workload).partition('-')[0]}"
             yield Series(run.scope, run.study, name, columns, _levels(pixels))
 

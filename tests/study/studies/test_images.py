@@ -100,10 +100,47 @@ def test_a_wrong_level_nothing_at_all_and_a_written_image_are_told():
         made.out[:] = right
         made.images[1][3, 3] ^= 255
 
+    before = made.images[1].copy()
     assert answer(lambda: np.copyto(made.out, right)) == "same"
     assert answer(off).startswith("different: by as much as 1")
     assert answer(lambda: None).startswith("different: ")
     assert answer(writes) == "different: it wrote into its images"
+    assert np.array_equal(made.images[1], before)
+
+
+class Held:
+    """An image on a pretended device."""
+
+    def __init__(self, image):
+        self.image = np.array(image)
+
+    def copy_to_host(self):
+        return self.image.copy()
+
+    def copy_from_host(self, image):
+        self.image[...] = image
+
+
+@pytest.mark.parametrize("name", ["working", "interleaved"])
+def test_an_image_that_is_written_on_the_device_is_told_and_mended(name):
+    made = ImageJob(job().images, ROWS, "cuda")
+    copies = {
+        "working": [Held(image.transpose(2, 0, 1)) for image in made.images],
+        "interleaved": [Held(image) for image in made.images],
+    }
+    made.__dict__.update(copies)
+    written = copies[name][1]
+    before = written.copy_to_host()
+
+    def writes():
+        written.image[0, 3] ^= 255
+
+    def check(run):
+        return made.check(Method("it", run, lambda: made.expected(ONCE), 0.5), ONCE)
+
+    assert check(writes) == "different: it wrote into its images"
+    assert np.array_equal(written.image, before)
+    assert check(lambda: None) == "same"
 
 
 def arranged_all(made):

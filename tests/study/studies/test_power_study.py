@@ -346,10 +346,18 @@ def test_what_sampling_costs_never_costs_the_windows(measure, findings, monkeypa
         def pause(self):
             raise SensorError("it does not wait")
 
-    rows = measure(Unstoppable())
-    assert len(values(rows, n=10, method="octopus", quantity="energy_per_frame")) == 5
-    assert answers(rows, layer="host") == ["unavailable: SensorError: it does not wait"]
-    assert findings(rows) == []
+    class Dying(Unstoppable):
+        def resume(self):
+            raise SensorError("the sampler ended with code -9")
+
+    for kind in (Unstoppable, Dying):
+        rows = measure(kind())
+        assert len(values(rows, n=10, method="octopus", quantity="energy_per_frame").dropna()) == 5
+        assert answers(rows, layer="host") == ["unavailable: SensorError: it does not wait"]
+        assert findings(rows) == []
+    assert answers(rows, n=20, method="octopus", layer="back_to_back") == [
+        "unavailable: the sampler ended with code -9"
+    ]
 
 
 def test_frames_that_come_late_at_a_fixed_rate_have_no_energy(measure, findings, monkeypatch):

@@ -244,7 +244,10 @@ class _Sweep:
         except Exception as error:  # it is worth knowing, but not worth the windows before it
             log.warning("what sampling costs: %s", error)
             rows.append(unavailable(case, f"{BASE}-sampled", HOST, "sampling_cost", "fraction", describe(error)))
-        self.session.sampler.resume()
+        try:
+            self.session.sampler.resume()
+        except SensorError as error:
+            self.lost = str(error)
         return rows
 
     def _notes(self) -> dict[str, object]:

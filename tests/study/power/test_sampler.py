@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fake_sensors import JetsonTree
@@ -101,6 +102,14 @@ def test_a_source_that_cannot_be_opened_there_is_refused_with_its_reason(tree: J
     spec = SourceSpec("ina3221", str(tree.root))
     with pytest.raises(SensorError, match="curr1_input is empty"), Sampler(spec):
         raise AssertionError("it was opened")
+
+
+@pytest.mark.parametrize(("asked", "interval"), [(0.019, 0.019), (0.002, 0.003)])
+def test_the_interval_is_three_readings_long_at_least(asked: float, interval: float) -> None:
+    source = Moved()
+    source.interval_s = asked
+    beat = sampler_module.open_beat(SimpleNamespace(open=lambda: source), None)
+    assert beat.facts()["interval_s"] == pytest.approx(interval)
 
 
 class Moved:

@@ -47,7 +47,7 @@ class Ina3221Source(PowerSource):
     name = "ina3221"
     scope = "module_vdd_in"
     accuracy = ACCURACY
-    interval_s = 0.009  # reading takes a third of it
+    interval_s = 0.009  # reading takes about a third of it
 
     def __init__(self, root: str | Path = "/") -> None:
         self._chips = hwmon.chips(Path(root), hwmon.INA3221)

@@ -7,9 +7,10 @@ over what it has when it is asked. A reading that fails is kept as a failure, ne
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Self
 
 from octopus_study.measure.worker import Worker, WorkerError
@@ -19,6 +20,10 @@ from octopus_study.power.trace import Failure, Trace
 
 _BEAT = "octopus_study.power.sampler:open_beat"
 _START_SECONDS, _ANSWER_SECONDS = 60.0, 20.0
+# A sensor that takes long to read (files over I2C, NVML's counter) is read less often, so that the sampler takes a
+# third of one core at most.
+LEAST_READS_PER_INTERVAL = 3
+_READS = 9  # whose median is how long a reading takes
 
 
 class Sampler:
@@ -28,7 +33,8 @@ class Sampler:
     ----------
     spec : SourceSpec
     interval_s : float, optional
-        Seconds from one reading to the next; by default as the source asks for.
+        Seconds from one reading to the next; by default as the source asks for, but three times as long as
+        a reading takes at least.
     """
 
     def __init__(self, spec: SourceSpec, interval_s: float | None = None) -> None:
@@ -146,6 +152,17 @@ class Beat:
 
 
 def open_beat(spec: SourceSpec, interval_s: float | None) -> Beat:
-    """Open a source in the sampler's process."""
+    """Open a source in the sampler's process; `interval_s` by default as it asks for, and as its readings allow."""
     source = spec.open()
-    return Beat(source, interval_s or source.interval_s)
+    if interval_s is None:
+        interval_s = max(source.interval_s, LEAST_READS_PER_INTERVAL * _reading_s(source))
+    return Beat(source, interval_s)
+
+
+def _reading_s(source: PowerSource) -> float:
+    """How long a reading takes; one that fails now and then is judged by the power-on test."""
+    took = []
+    for _ in range(_READS):
+        with suppress(SensorError):
+            took.append(source.read().took_ns)
+    return statistics.median(took or [0]) * 1e-9

@@ -50,7 +50,8 @@ class PowerSource:
     averaged_seconds : float
         Over how long the driver averages what it reports as power; 0 where it doesn't.
     interval_s : float
-        How often it is read; so chosen that readings are in step with frames at no usual rate.
+        How often it is read, where a reading takes a third of that at most; so chosen that readings are in step with
+        frames at no usual rate.
     accuracy : float
         Relative systematic error that the maker states; it cancels in ratios of one sensor.
     """

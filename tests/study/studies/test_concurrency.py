@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import tiny_torch
 
 from octopus_study.baselines.availability import Unavailable
 from octopus_study.measure import Budget, Case, Method, run_paired, validate_rows
-from octopus_study.studies.concurrency.arms import ALONE, ARMS
+from octopus_study.studies.concurrency import study
+from octopus_study.studies.concurrency.arms import ALONE, ARMS, InProcess
 from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY
 from octopus_study.studies.concurrency.processes import PROCESSES, PROCESSES_MPS, Order, Pool
 from octopus_study.studies.concurrency.study import BlockClock, Recorded, comparisons, same
@@ -176,6 +180,9 @@ def test_contexts_and_memory_are_what_the_gpu_loses():
         rows = list(pool.work(MEMORY))
         assert daemon.open
         assert set(pool.methods) == {PROCESSES, PROCESSES_MPS}
+        assert pool.still_attached() == ""
+        daemon._clients_of = lambda own: own[:1]
+        assert pool.still_attached().startswith("clients are ")
     validate_rows(rows)
     half = GIB / 2
     assert values(rows, "process_context") == {
@@ -201,6 +208,22 @@ def test_without_the_proof_the_mps_method_does_not_run(clients_of):
     said = [row for row in rows if PROCESSES_MPS in (row.method,) or row.method == "process-mps"]
     assert {row.quantity for row in said} == {"device_delta", "process_context"}
     assert all(row.answer.startswith("unavailable: clients are ") for row in said)
+
+
+@pytest.mark.parametrize("lost", ["", "clients are none"])
+def test_what_was_timed_without_mps_after_all_has_no_number(lost):
+    device, pipelines = tiny_torch.device(), tiny_torch.pipelines()
+    settings = SimpleNamespace(samples=3, max_seconds=1.0)
+    budget = Budget(min_blocks=3, max_blocks=3, min_seconds=0, target_halfwidth=0)
+    context = SimpleNamespace(config=SimpleNamespace(concurrency=settings), budget=budget, seed=1)
+    attached = {PROCESSES_MPS: InProcess(ARMS["sequential"], device, pipelines)}
+    pool = SimpleNamespace(missing={PROCESSES: "off"}, methods=attached, still_attached=lambda: lost)
+    times = [one for one in comparisons("synthetic") if one.quantity.startswith(("makespan", "latency"))]
+    rows = study._timed(context, times, device, pipelines, pool)
+    validate_rows(rows)
+    found = {row.answer for row in rows if row.method == PROCESSES_MPS}
+    assert found == ({f"unavailable: {lost}"} if lost else {"same"})
+    assert {row.answer for row in rows if row.method == "sequential"} == {"same"}
 
 
 def test_a_process_that_fails_is_a_gap_and_the_others_go_on():

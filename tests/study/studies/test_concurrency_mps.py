@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from octopus_study.baselines.availability import Unavailable
+from octopus_study.studies.concurrency import mps
 from octopus_study.studies.concurrency.mps import CONTROL, Mps
 
-PID_FILE = f"{CONTROL}.pid"
 # Clients are the lines of a file that the test writes; the daemon is a process that sleeps.
 PROGRAM = """#!/bin/sh
 state=$CUDA_MPS_PIPE_DIRECTORY
@@ -29,7 +29,7 @@ echo "$command" >> "{log}"
 case $command in
     get_server_list) [ -s "{clients}" ] && echo 4242; exit 0;;
     get_client_list) [ "$argument" = 4242 ] && cat "{clients}";;
-    quit) kill $(cat "$state/nvidia-cuda-mps-control.pid");;
+    quit) {quit};;
     *) exit 5;;
 esac
 """
@@ -41,10 +41,10 @@ def pretended(tmp_path, monkeypatch):
     clients, log = tmp_path / "clients", tmp_path / "log"
     clients.touch()
 
-    def write(start=":"):
+    def write(start=":", end='kill $(cat "$state/nvidia-cuda-mps-control.pid")'):
         program = tmp_path / "bin" / CONTROL
         program.parent.mkdir(exist_ok=True)
-        program.write_text(PROGRAM.format(start=start, clients=clients, log=log))
+        program.write_text(PROGRAM.format(start=start, quit=end, clients=clients, log=log))
         program.chmod(0o755)
         monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
         return clients, log
@@ -74,7 +74,7 @@ def test_clients_that_are_attached_are_proved(pretended):
         assert daemon.clients() == set()
         clients.write_text("101\n102\n")
         assert daemon.wait_for([102, 101]) == ""
-        process = int((folder / PID_FILE).read_text())
+        process = int((folder / mps.PID_FILE).read_text())
         assert alive(process)
     assert log.read_text().splitlines()[-1] == "quit"
     assert not folder.exists()
@@ -103,11 +103,19 @@ def test_a_daemon_that_fails_says_why(pretended):
         pass
 
 
+def test_a_daemon_that_does_not_quit_is_ended(pretended, monkeypatch):
+    pretended(end=":")
+    monkeypatch.setattr(mps, "QUIT_SECONDS", 0.2)
+    with Mps() as daemon:
+        process = int((Path(daemon.environment["CUDA_MPS_PIPE_DIRECTORY"]) / mps.PID_FILE).read_text())
+    assert mps._gone(process, 5.0)
+
+
 def test_a_study_that_is_terminated_leaves_no_daemon(pretended):
     pretended()
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit, match="143"), Mps() as daemon:
-        process = int((Path(daemon.environment["CUDA_MPS_PIPE_DIRECTORY"]) / PID_FILE).read_text())
+        process = int((Path(daemon.environment["CUDA_MPS_PIPE_DIRECTORY"]) / mps.PID_FILE).read_text())
         signal.raise_signal(signal.SIGTERM)
     assert not alive(process)
     assert signal.getsignal(signal.SIGTERM) is before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from octopus_study.studies.concurrency.trace import KERNEL, UPLOAD, Work, summary, works
+from octopus_study.studies.concurrency.trace import KERNEL, UPLOAD, Work, runs_of, summary, works
 
 PROCESSORS = 132
 
@@ -54,3 +54,10 @@ def test_an_upload_is_hidden_while_a_kernel_runs():
 def test_a_kernel_fills_the_gpu_with_a_block_for_every_multiprocessor(blocks, filled):
     first, second = blocks
     assert summary([kernel(7, 0, 1, first), kernel(7, 1, 4, second)], PROCESSORS).kernel_filled == filled
+
+
+def test_runs_are_cut_at_the_pauses_between_them():
+    run = [Work(UPLOAD, 9, 0, 1), kernel(7, 2, 3), kernel(8, 2.5, 6), kernel(7, 9, 10)]
+    runs = [[work._replace(start=work.start + at, end=work.end + at) for work in run] for at in (0, 60, 130)]
+    assert runs_of([work for part in reversed(runs) for work in part], 3) == runs
+    assert runs_of(run, 1) == [run]

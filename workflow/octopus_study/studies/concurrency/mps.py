@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from octopus_study.baselines.availability import Unavailable
@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 CONTROL = "nvidia-cuda-mps-control"
 SECONDS = 20.0  # for one answer of the control program
+QUIT_SECONDS = 10.0  # for the daemon's end
+PID_FILE = f"{CONTROL}.pid"
 
 
 class Mps:
@@ -64,7 +66,7 @@ class Mps:
                 self._own[f"CUDA_MPS_{name.upper()}_DIRECTORY"] = str(folder / name)
             self.environment = self._own | _first_device()
             _end_when_terminated(stack)
-            stack.callback(self._quit)
+            stack.callback(self._quit, folder)
             self._start(folder / "output.txt")
             self._stack = stack.pop_all()
         return self
@@ -129,11 +131,19 @@ class Mps:
             raise Unavailable(f"the MPS daemon did not take {command!r}: {words}")
         return done.stdout
 
-    def _quit(self) -> None:
+    def _quit(self, folder: Path) -> None:
+        """Have the daemon quit, and see that it does."""
+        daemon = None
+        with suppress(OSError, ValueError):
+            daemon = int((folder / "pipe" / PID_FILE).read_text(encoding="ascii"))
         try:
             self._say("quit")
         except (Unavailable, OSError) as error:
             log.warning("%s", error)
+        if daemon is not None and not _gone(daemon, QUIT_SECONDS):
+            log.warning("the MPS daemon %d did not quit and is ended", daemon)
+            with suppress(OSError):
+                os.kill(daemon, signal.SIGTERM)
 
 
 def _end_when_terminated(stack: ExitStack) -> None:
@@ -158,3 +168,20 @@ def _numbers(answer: str) -> list[int]:
 
 def _listed(processes: Iterable[int]) -> str:
     return ", ".join(map(str, sorted(processes))) or "none"
+
+
+def _gone(process: int, seconds: float) -> bool:
+    """Whether a process ends in time, be it that its exit status was never asked for, as in some containers."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            os.kill(process, 0)
+            status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+            if status.rpartition(")")[2].split()[0] == "Z":
+                return True
+        except ProcessLookupError:
+            return True
+        except OSError:  # this system has no such file, or no longer: the next look tells
+            pass
+        time.sleep(0.05)
+    return False

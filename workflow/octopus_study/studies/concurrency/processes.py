@@ -223,6 +223,15 @@ class Pool:
                 reasons = dict.fromkeys((name, ARMS[name].processes), self.missing[name])
                 yield from (row for comparison in memory for row in comparison.missing(reasons))
 
+    def still_attached(self) -> str:
+        """Why what was timed with MPS was not, or an empty text; asked before its processes end."""
+        if self._mps is None or PROCESSES_MPS not in self.methods:
+            return ""
+        try:
+            return self._mps.wait_for(self.notes["mps"]["processes"], 0.0)
+        except (Unavailable, OSError) as error:
+            return describe(error)
+
     def _rows(self, case: Case, arm: Arm, stack: ExitStack) -> list[Row]:
         """Contexts and memory of an arm; one of one process is traced and ends, that of two waits to be timed."""
         if arm.name in self.missing:

@@ -25,7 +25,7 @@ from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.concurrency import models
 from octopus_study.studies.concurrency.arms import ALONE, ARMS, Device, InProcess, stage_runs
 from octopus_study.studies.concurrency.models import NAMES, STAGES, Pipeline
-from octopus_study.studies.concurrency.processes import Order, Pool
+from octopus_study.studies.concurrency.processes import PROCESSES_MPS, Order, Pool
 from octopus_study.studies.context import Context
 
 log = logging.getLogger(__name__)
@@ -127,9 +127,13 @@ def _timed(
                 missing[name] = describe(error)
                 log.warning("%s: %s", name, missing[name])
         rows = _paired(context, times[0], device, {name: methods[name] for name in answers}, answers)
+        lost = pool.still_attached() if PROCESSES_MPS in answers else ""
     finally:
         for method in methods.values():
             method.close()
+    if lost:
+        missing[PROCESSES_MPS] = lost
+        rows = [row for row in rows if row.method != PROCESSES_MPS]
     return [*rows, *(row for comparison in times for row in comparison.missing(missing))]
 
 

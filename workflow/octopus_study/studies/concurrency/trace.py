@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
 KERNEL, UPLOAD = "kernel", "upload"
+PAUSE = 0.05  # seconds between runs: longer than the GPU ever waits within one
+# The same run starts the same kernels; parts that differ by more were not cut between runs.
+UNEVEN = 1.5
 _US_PER_MS = 1e3
 
 
@@ -48,24 +53,25 @@ UNITS = {name: "ms" if name == "kernel_time" else "fraction" for name in Trace._
 
 
 def record(torch: Any, run: Callable[[], object], times: int) -> list[Trace]:
-    """Profile some runs one by one, each until the GPU is idle.
+    """Profile some runs, each until the GPU is idle.
 
     Raises
     ------
     RuntimeError
-        The profiler saw no kernel, or doesn't work on this machine.
+        The profiler saw no kernel, doesn't work on this machine, or its runs can't be told apart.
     """
+    activity = torch.profiler.ProfilerActivity
+    with torch.profiler.profile(activities=[activity.CUDA]) as profiler:
+        for _ in range(times):
+            run()
+            torch.cuda.synchronize()
+            time.sleep(PAUSE)
     processors = torch.cuda.get_device_properties(0).multi_processor_count
-    traces = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
-        for _ in range(times):
-            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
-                run()
-                torch.cuda.synchronize()
-            profiler.export_chrome_trace(str(path))
-            traces.append(summary(works(json.loads(path.read_text(encoding="utf-8"))), processors))
-    return traces
+        profiler.export_chrome_trace(str(path))
+        items = works(json.loads(path.read_text(encoding="utf-8")))
+    return [summary(part, processors) for part in runs_of(items, times)]
 
 
 def works(trace: dict[str, Any]) -> list[Work]:
@@ -77,6 +83,29 @@ def works(trace: dict[str, Any]) -> list[Work]:
             blocks = prod(event["args"].get("grid", (0,)))
             items.append(Work(kind, int(event["args"]["stream"]), start, end, blocks))
     return items
+
+
+def runs_of(items: Iterable[Work], times: int) -> list[list[Work]]:
+    """Cut what some runs did into runs: at the longest pauses, which lie between them.
+
+    Raises
+    ------
+    RuntimeError
+        There is no kernel, or the parts are too uneven to be runs of the same work.
+    """
+    items = sorted(items, key=lambda work: work.start)
+    spans = _union(items)
+    longest = sorted(range(1, len(spans)), key=lambda place: spans[place - 1][1] - spans[place][0])
+    starts = sorted(spans[place][0] for place in longest[: times - 1])
+    parts: list[list[Work]] = [[] for _ in range(len(starts) + 1)]
+    for work in items:
+        parts[bisect_right(starts, work.start)].append(work)
+    counts = [sum(work.kind == KERNEL for work in part) for part in parts]
+    if not any(counts):
+        raise RuntimeError("the profiler saw no kernel")
+    if len(parts) != times or max(counts) > UNEVEN * min(counts):
+        raise RuntimeError(f"{times} runs can't be told apart in the trace: kernels by part {counts}")
+    return parts
 
 
 def summary(items: Iterable[Work], processors: int) -> Trace:

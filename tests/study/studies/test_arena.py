@@ -10,17 +10,20 @@ import numpy as np
 import pytest
 from quick import quick_config
 
+from octopus.arrays.views import view
+from octopus.crop.options import CropOptions
+from octopus.crop.spec import make_spec
 from octopus.errors import InputError
 from octopus_study import names
 from octopus_study.baselines.availability import need
 from octopus_study.baselines.fused import ImageEdge, Octopus
 from octopus_study.baselines.job import make_job
 from octopus_study.baselines.method import NOT_BY_EVENTS, CropMethod
-from octopus_study.baselines.opencv import ONE_THREAD, OpenCvDirect
+from octopus_study.baselines.opencv import ONE_THREAD, OpenCvDirect, OpenCvThreads
 from octopus_study.baselines.registry import make
 from octopus_study.measure import Case, read_rows, unavailable
 from octopus_study.studies import run_study
-from octopus_study.studies.arena import byte_crops, calls, memory
+from octopus_study.studies.arena import byte_crops, calls, ladder, memory
 from octopus_study.studies.arena import layers as arena_layers
 from octopus_study.studies.arena.layers import IN_SERIES, Batch, layers, too_slow
 from octopus_study.studies.arena.study import EDGES, Batches
@@ -273,6 +276,8 @@ def test_who_has_no_room_says_so_and_the_rest_goes_on(batch, monkeypatch):
     batch.release()
     assert batch.methods == []
     monkeypatch.setattr("octopus.backends.cpu.free_bytes", lambda: 10)
+    batch.gather([])
+    assert batch.methods == [] and not batch.missing
     batch.gather()
     assert set(batch.missing) == set(arena_layers.names())
     assert all("10 are free" in why for why in batch.missing.values())
@@ -309,6 +314,12 @@ def test_a_pool_of_threads_gives_the_answer_of_one(context, kind, count):
     pool.run()
     assert pool.threads == 2 and isinstance(pool, kind)
     assert np.array_equal(jobs[0].out, jobs[1].out)
+
+
+def test_a_thread_that_fails_is_heard(context):
+    job = make_job(context.workload.frame, np.array([[5, 5, 5, 9]], np.int32), (9, 8), (1.0,) * 3, (2.0,) * 3, "cpu")
+    with pytest.raises(Exception, match="resize"):
+        OpenCvThreads(job).run()
 
 
 @pytest.mark.parametrize("method", OWN)
@@ -372,3 +383,14 @@ def test_who_writes_into_memory_of_its_own_does_not_hold_the_job_s_too(method):
     held = vars(made.job.out).get("_array")
     assert (held is not None) == (method not in ("octopus-fp16", "octopus-one-call"))
     assert np.isfinite(made.result() if held is None else held.copy_to_host()).all()
+
+
+def test_the_ladder_leaves_out_the_means_of_the_kernel_that_a_version_lacks():
+    frame = view(np.zeros((64, 96, 3), np.uint8), "frame")
+    spec = make_spec(frame, CropOptions((224, 224), 1.0, 2.0))
+    for means in filter(None, ladder.VERSIONS.values()):
+        values, words, prefetch = means
+        launcher = ladder._VersionLauncher(spec, 132, 50 << 20, *means)
+        variant = launcher._variant(frame, 0, "float32", "int32")
+        assert (variant.values, variant.words, variant.fixed) == (values, words, False)
+        assert bool(launcher._prefetch_limit) == prefetch

@@ -119,4 +119,4 @@ def test_counts_on_a_gpu_are_obeyed(quick_context):
     context = quick_context("arena", device="cuda")
     for part in calls.parts(context, reference_of(context)):
         found = {row.answer for row in part.rows(context) if row.workload.startswith("count") and row.unit == "ms"}
-        assert found <= {"same"}, part.case
+        assert found == ({"same"} if part.case.workload.startswith("count") else set()), part.case

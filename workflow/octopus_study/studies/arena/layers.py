@@ -53,10 +53,11 @@ class Batch:
     methods: list[CropMethod] = field(default_factory=list)  # those that could be made
     missing: dict[str, str] = field(default_factory=dict)  # why the others could not
 
-    def gather(self, chosen: Sequence[str] = ()) -> None:
+    def gather(self, chosen: Sequence[str] | None = None) -> None:
         """Make every method, or each of those that are named, that can be made here, while there is memory."""
         self.job.mend()
-        made, self.missing = make_all({name: partial(_made, name, self.job) for name in chosen or names()})
+        chosen = names() if chosen is None else chosen
+        made, self.missing = make_all({name: partial(_made, name, self.job) for name in chosen})
         self.methods = list(made.values())
 
     def release(self) -> None:

@@ -81,12 +81,20 @@ class Converted(OfRgb):
         return self._rgb
 
     def kernels(self) -> None:
+        self.convert()
+        super().kernels()
+
+    def run(self) -> None:
+        self.convert()
+        super().run()
+
+    def convert(self) -> None:
+        """The frame in RGB."""
         from cuda.core import launch
 
         luma, (height, width, _) = self._nv12.pointer, self.job.frame.shape
         planes = luma, luma + height * width
         launch(self._stream, self._config, self._kernel, *planes, np.int32(width // WORD), self._rgb.pointer)
-        super().kernels()
 
 
 KINDS: tuple[type[CropMethod], ...] = (Nv12, OfRgb, Converted, RoiConvertNv12, CuFrame)

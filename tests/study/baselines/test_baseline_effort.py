@@ -42,12 +42,13 @@ OPERATORS = {
     cvcuda.CvCudaScalar: ["resize_crop_convert_reformat_into"],
     cvcuda.CvCuda: ["resize_crop_convert_reformat_into", "normalize_into"],
     cvcuda.CvCudaViews: ["resize_crop_convert_reformat_into", "normalize_into"],
+    cvcuda.CvCudaRounded: ["resize_into", "crop_flip_normalize_reformat_into"],
 }
 
 
 @pytest.mark.parametrize(("kind", "operators"), OPERATORS.items())
 def test_cv_cuda_launches_each_operator_once(kind, operators):
-    names = ("_base", "_scale", "_source")
+    names = ("_base", "_scale", "_source", "_resized", "_rect", "_no_flip")
     made = bare(kind, cv=MagicMock(), frame=FRAME, out="out", stream="stream", **dict.fromkeys(names, "it"))
     made.run()
     assert calls(made.cv) == ["as_images", *operators]

@@ -29,6 +29,7 @@ DIFFERENT = {
     "n-launches-published": "rounds to uint8",
     "opencv-loop": "rounds to bytes",
     "opencv-uint8": "rounds to whole levels",
+    "padded-torch": "resizes the padded image",
     "padded-onnxruntime": "resizes the padded image",
     "pillow": "Pillow",
     "pillow-simd": "Pillow",

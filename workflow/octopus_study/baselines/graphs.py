@@ -16,6 +16,8 @@ from octopus_study.baselines.job import CropJob
 from octopus_study.baselines.method import CropMethod
 from octopus_study.baselines.onnx_models import BOXES, CROPS, FRAME, PADDED, grid_sample_model, padded_model
 
+WHY_DIFFERENT = "resizes the padded image, not the crop"
+
 
 @dataclass(frozen=True)
 class Tensor:
@@ -81,22 +83,32 @@ class Graph(CropMethod):
         self._executor.execute()
 
 
+def padded_shape(job: CropJob) -> tuple[int, int, int, int]:
+    """The shape of all crops padded to the largest; `Unavailable` where the host has too little memory for them."""
+    width, height = (job.boxes[:, 2:] - job.boxes[:, :2]).max(axis=0, initial=1).tolist()
+    shape = (job.count, height, width, job.frame.shape[2])
+    require_room("the padded batch", "cpu", prod(shape))
+    return shape
+
+
+def pad(job: CropJob, values: NDArray[np.uint8]) -> None:
+    """Clear the memory, since other boxes were in it, and copy each crop to the upper left corner of its item."""
+    values.fill(0)
+    for item, (x1, y1, x2, y2) in zip(values, job.boxes.tolist(), strict=True):
+        item[: y2 - y1, : x2 - x1] = job.frame[y1:y2, x1:x2]
+
+
 class PaddedGraph(Graph):
-    """Crops padded on the host and uploaded, then resized and normalised by a graph.
+    """Crops padded on the host and uploaded, then resized and normalised by a graph."""
 
-    Each crop is uint8 in the upper left corner of an item as large as the largest crop; the rest is zero.
-    """
-
-    why_different = "resizes the padded image, not the crop"
+    why_different = WHY_DIFFERENT
 
     def model(self) -> bytes:
         return padded_model(self.job.size, self.job.mean, self.job.std)
 
     def inputs(self) -> list[Tensor]:
         job = self.job
-        width, height = (job.boxes[:, 2:] - job.boxes[:, :2]).max(axis=0, initial=1).tolist()
-        shape = (job.count, height, width, job.frame.shape[2])
-        require_room("the padded batch", "cpu", prod(shape))
+        shape = padded_shape(job)
         if job.on_gpu:
             # uint8, then float32 as converted, as planes, and as resized crops before the normalisation
             require_room(self.name, "cuda", prod(shape) * (1 + 2 * 4) + job.out.nbytes)
@@ -104,11 +116,7 @@ class PaddedGraph(Graph):
         return [tensor(PADDED, self.batch.device)]
 
     def prepare(self) -> None:
-        """Clear the memory, since other boxes were in it, copy crop by crop, and upload."""
-        frame, values = self.job.frame, self.batch.host
-        values.fill(0)
-        for item, (x1, y1, x2, y2) in zip(values, self.job.boxes.tolist(), strict=True):
-            item[: y2 - y1, : x2 - x1] = frame[y1:y2, x1:x2]
+        pad(self.job, self.batch.host)
         self.batch.send()
 
 

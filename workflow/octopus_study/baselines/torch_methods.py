@@ -1,23 +1,24 @@
-"""PyTorch's `grid_sample` and torchvision's `roi_align`, on the frame as normalised planes."""
+"""PyTorch's `grid_sample` and torchvision's `roi_align`, on the frame as normalised planes; and PyTorch's `interpolate`
+on a padded batch, the published comparison's way without TensorRT."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.baselines.availability import need, need_torch
+from octopus_study.baselines.availability import need, need_torch, require_room
+from octopus_study.baselines.graphs import WHY_DIFFERENT, pad, padded_shape
 from octopus_study.baselines.job import CropJob
 from octopus_study.baselines.method import CropMethod
 
+CHUNK_VALUES = 1 << 28  # of the padded batch as float32 at a time: 1 GiB
+
 
 class TorchMethod(CropMethod):
-    """A method on PyTorch's current stream, which is the default stream unless someone changes it.
-
-    Normalisation and interpolation are linear and commute, so it normalises the frame once instead of every crop: at
-    1080p that are 2 million pixels in place of 50 thousand per crop.
-    """
+    """A method on PyTorch's current stream, which is the default stream unless someone changes it."""
 
     def __init__(self, job: CropJob) -> None:
         super().__init__(job)
@@ -26,8 +27,6 @@ class TorchMethod(CropMethod):
         self.frame = self._tensor(job.working_frame)
         mean, std = (torch.tensor(values, dtype=torch.float32).reshape(-1, 1, 1) for values in (job.mean, job.std))
         self.gain, self.bias = (1 / std).to(self.device), (-mean / std).to(self.device)
-        height, width, channels = job.frame.shape
-        self._planes = self.empty(1, channels, height, width)
         self._result: Any = None
 
     def _tensor(self, array: Any) -> Any:
@@ -41,12 +40,6 @@ class TorchMethod(CropMethod):
         place = {"pin_memory": self.job.on_gpu} if on_host else {"device": self.device}
         return self.torch.empty(shape, dtype=self.torch.float32, **place)
 
-    def planes(self) -> Any:
-        """The frame as normalised planes (1, C, H, W), in one pass; every batch comes with a new frame."""
-        self._result = None  # its memory is free for the next
-        self.torch.addcmul(self.bias, self.frame.permute(2, 0, 1), self.gain, out=self._planes[0])
-        return self._planes
-
     def output(self) -> Any:
         return self._result
 
@@ -57,7 +50,26 @@ class TorchMethod(CropMethod):
         return int(self.torch.cuda.max_memory_allocated()) if self.job.on_gpu else None
 
 
-class GridSample(TorchMethod):
+class OnPlanes(TorchMethod):
+    """A method on the frame as normalised planes.
+
+    Normalisation and interpolation are linear and commute, so it normalises the frame once instead of every crop: at
+    1080p that are 2 million pixels in place of 50 thousand per crop.
+    """
+
+    def __init__(self, job: CropJob) -> None:
+        super().__init__(job)
+        height, width, channels = job.frame.shape
+        self._planes = self.empty(1, channels, height, width)
+
+    def planes(self) -> Any:
+        """The frame as normalised planes (1, C, H, W), in one pass; every batch comes with a new frame."""
+        self._result = None  # its memory is free for the next
+        self.torch.addcmul(self.bias, self.frame.permute(2, 0, 1), self.gain, out=self._planes[0])
+        return self._planes
+
+
+class GridSample(OnPlanes):
     """The frame to normalised float planes, then `grid_sample`, which sees the planes once per box without copies.
 
     The grid is made on the device from the boxes. `affine_grid` would make it too, by a matrix product; but what lies
@@ -95,7 +107,7 @@ class GridSample(TorchMethod):
         )
 
 
-class RoiAlign(TorchMethod):
+class RoiAlign(OnPlanes):
     """The frame to normalised float planes, then `roi_align` over all boxes: one sample per output pixel, as detectors
     pool features."""
 
@@ -116,3 +128,43 @@ class RoiAlign(TorchMethod):
 
     def kernels(self) -> None:
         self._result = self._roi_align(self.planes(), self._rois, self.job.size, sampling_ratio=1, aligned=True)
+
+
+class PaddedTorch(TorchMethod):
+    """Crops padded on the host and uploaded as uint8, then to float, resized and normalised, a chunk at a time.
+
+    Chunks bound the memory of the float copy. They cost nothing, since each of them fills the GPU.
+    """
+
+    name = "padded-torch"
+    why_different = WHY_DIFFERENT
+
+    def __init__(self, job: CropJob) -> None:
+        super().__init__(job)
+        shape, crop = padded_shape(job), prod(job.crops_shape[1:])
+        item = prod(shape[1:])
+        self._chunk = max(1, min(job.count, CHUNK_VALUES // item))
+        self._host: NDArray[np.uint8]
+        if job.on_gpu:
+            from octopus.backends.cuda.memory import pinned
+
+            # uint8 batch and result; of a chunk: float copy, its planes, and the resized crops
+            require_room(self.name, "cuda", job.count * (item + 4 * crop) + 4 * self._chunk * (2 * item + crop))
+            self._host = pinned(shape, np.uint8)
+            self._padded = self.torch.empty(shape, dtype=self.torch.uint8, device=self.device)
+        else:
+            self._host = np.empty(shape, np.uint8)
+            self._padded = self.torch.from_numpy(self._host)
+        self._result = self.empty(job.count, job.frame.shape[2], *job.size)
+
+    def prepare(self) -> None:
+        pad(self.job, self._host)
+        if self.job.on_gpu:
+            self._padded.copy_(self.torch.from_numpy(self._host), non_blocking=True)
+
+    def kernels(self) -> None:
+        torch, size = self.torch, self.job.size
+        for padded, crops in zip(self._padded.split(self._chunk), self._result.split(self._chunk), strict=True):
+            planes = padded.permute(0, 3, 1, 2).to(torch.float32, memory_format=torch.contiguous_format)
+            resized = torch.nn.functional.interpolate(planes, size, mode="bilinear", align_corners=False)
+            torch.addcmul(self.bias, resized, self.gain, out=crops)

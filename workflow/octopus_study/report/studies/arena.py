@@ -276,9 +276,7 @@ CALLS = Spec(
 )
 _LINES = ("memory_payload", "memory_allocator_peak", "memory_device_delta", "memory_fixed")
 # One method of each kind: the others of a library differ little.
-_OF_MEMORY = (
-    "octopus", "published", "tensorrt-padded", "padded-onnxruntime", "cvcuda", "dali", "roi-align", "grid-sample",
-)  # fmt: skip
+_OF_MEMORY = ("octopus", "published", "tensorrt-padded", "padded-torch", "cvcuda", "dali", "roi-align", "grid-sample")
 MEMORY = Spec(
     study=STUDY,
     first="Method",

@@ -35,8 +35,8 @@ KEPT = (BASE, ImageEdge.name, OpenCv.name)
 RESULTS_PER_METHOD = 2  # a method's own result, and about as much beside it
 SERIES = 16  # batches in a row
 IN_SERIES = (
-    "octopus", "octopus-image", "cvcuda", "cvcuda-views", "roiconvert", "dali", "dali-pipeline", "roi-align",
-    "grid-sample",
+    "octopus", "octopus-image", "cvcuda", "cvcuda-views", "cvcuda-rounded", "roiconvert", "dali", "dali-pipeline",
+    "roi-align", "grid-sample",
 )  # fmt: skip
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
+from pathlib import Path
 
 import numpy as np
 
-from octopus_study.measure import MemoryProbe, payload
+from octopus_study.measure import MemoryProbe, _memory_child, payload
 
 MIB = 1 << 20
 
@@ -45,3 +47,9 @@ def broken() -> MemoryProbe:
 def silent() -> MemoryProbe:
     """End the process without a word, as a crash does."""
     sys.exit(3)
+
+
+def unforgetting() -> MemoryProbe:
+    """Have a kernel that doesn't let the peak of resident memory be forgotten."""
+    _memory_child.CLEAR_REFS = Path(os.devnull, "clear_refs")
+    return blocks(4)

@@ -72,3 +72,11 @@ def test_a_failing_method_gives_four_unavailable_rows():
     validate_rows(rows)
     assert len(rows) == 4
     assert all(row.value is None and "No module named 'cvcuda'" in row.answer for row in rows)
+
+
+def test_a_peak_that_stays_is_the_reason_for_no_growth():
+    rows = memory_rows(CASE, "octopus", "memory_targets:unforgetting")
+    validate_rows(rows)
+    assert rows[2].value is None
+    assert rows[2].reason.endswith("forget the peak of resident memory (clear_refs): Not a directory")
+    assert rows[3].value is not None

@@ -15,10 +15,10 @@ STATUS = Path("/proc/self/status")
 CLEAR_REFS = Path("/proc/self/clear_refs")
 _RESET_PEAK = "5"  # see proc(5)
 
-Growth = tuple[int | None, object]  # bytes more than before a run, None where they can't be read, and what it returned
+Growth = tuple[int | str, object]  # bytes more than before a run, or why they can't be read, and what it returned
 
 
-def measure(target: str, kwargs: dict[str, Any], meter: str) -> dict[str, int | None]:
+def measure(target: str, kwargs: dict[str, Any], meter: str) -> dict[str, int | str | None]:
     """Return the four lines of a target."""
     held, growth = METERS[meter]
     at_start = held()
@@ -49,8 +49,9 @@ def _resident_growth(run: Callable[[], object]) -> Growth:
     before = _resident()
     try:
         CLEAR_REFS.write_text(_RESET_PEAK, encoding="ascii")
-    except OSError:
-        return None, run()
+    except OSError as error:
+        why = error.strerror or str(error)
+        return f"the kernel was asked to forget the peak of resident memory (clear_refs): {why}", run()
     kept = run()
     return _status("VmHWM") - before, kept
 

@@ -57,6 +57,8 @@ def bandwidth_rows(
 ) -> list[Row]:
     """Rows of layer `limit`, quantity `bandwidth`, in GB/s (1e9 bytes crossing the memory interface per second).
 
+    On a GPU `read` is `drain`. Rows measured before 27 November 2026 are of an older kernel, with loads of 4 bytes.
+
     Parameters
     ----------
     nbytes : int

@@ -47,17 +47,16 @@ class MemoryProbe:
 
 
 class MemoryLines(NamedTuple):
-    """Four numbers in bytes; None where there is nothing that could tell."""
+    """Four numbers in bytes; None where there is nothing that could tell, or a text that says why."""
 
     payload: int
     allocator_peak: int | None
-    device_delta: int | None
+    device_delta: int | str
     fixed: int | None
 
 
 _WHY_MISSING = {
     "allocator_peak": "the method has no allocator of its own",
-    "device_delta": "the memory of the device can't be read",
     "fixed": "the memory before the context can't be read",
 }
 
@@ -126,8 +125,8 @@ def memory_rows(
     except MeasureError as error:
         return [unavailable(case, method, "memory", name, "bytes", str(error)) for name in names]
     return [
-        unavailable(case, method, "memory", name, "bytes", _WHY_MISSING[field])
-        if value is None
+        unavailable(case, method, "memory", name, "bytes", value or _WHY_MISSING[field])
+        if value is None or isinstance(value, str)
         else case.row(method, "memory", name, "bytes", value)
         for name, field, value in zip(names, MemoryLines._fields, lines, strict=True)
     ]

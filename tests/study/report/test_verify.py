@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from committed_runs import CLAIMS, PAPER, PUBLISHED
+from frames import TIME, number
 
 from octopus_study.verify import checks
+from octopus_study.verify.recomputed import texts
 from octopus_study.verify.scene import Paths, Scene
 
 WALKS = tuple(name for name in checks.CHECKS if name != "figures")
@@ -29,6 +32,12 @@ def scene(paths: Paths) -> Scene:
 def test_a_report_follows_from_its_rows(name: str, scene: Scene) -> None:
     (result,) = checks.run(scene, [name])
     assert result.outcome.faults == [] and result.outcome.count > 0, result.line
+
+
+@pytest.mark.parametrize(("text", "wrong"), [("1.50\u00d7", 0), ("1.60\u00d7", 1), ("150 %", 1), ("1.5 ms", 1)])
+def test_a_ratio_is_shown_as_a_ratio_of_its_value(text: str, wrong: int) -> None:
+    shown = number(TIME, "ratio", 1.5)._replace(text=text)
+    assert len(texts(SimpleNamespace(frame=[shown])).faults) == wrong
 
 
 def test_a_core_run_is_looked_for_in_its_own_folder(paths: Paths, scene: Scene, tmp_path: Path) -> None:

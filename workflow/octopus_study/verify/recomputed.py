@@ -21,8 +21,11 @@ from octopus_study.report.studies import report_of
 from octopus_study.verify.scene import Outcome, Scene
 
 _CLOSE = 1e-9
-# Unit of a text -> its kind, and its size.
-UNITS = units.UNITS | {"%": ("number", 0.01), units.TIMES: ("number", 1.0)}
+# Unit of a text -> its kind, and its size. Here a ratio, a share and a count of the same value are no equals.
+UNITS = units.UNITS | {
+    "ratio": ("ratio", 1.0), units.TIMES: ("ratio", 1.0), "count": ("count", 1.0),
+    "fraction": ("share", 1.0), "percent": ("share", 0.01), "%": ("share", 0.01),
+}  # fmt: skip
 
 
 def texts(scene: Scene) -> Outcome:
@@ -158,13 +161,14 @@ def _shown(number: Number) -> tuple[float, float] | None:
     text = number.text.replace("\u2212", "-").replace("\u202f", "").replace("\u00d7", " \u00d7")
     digits, _, unit = text.partition(" ")
     unit = unit or number.unit
-    kind, _ = UNITS.get(unit, ("", 0))
-    if not (number.known and kind and kind == UNITS.get(number.unit, ("", 0))[0]):
+    if not (number.known and unit in UNITS and number.unit in UNITS):
         return None
     try:
         value = float(digits)
     except ValueError:
         return None
+    if UNITS[unit][0] != UNITS[number.unit][0]:
+        return math.inf, 0.0  # a ratio as a share, say, is wrong even where the values are equal
     step = 10.0 ** -len(digits.partition(".")[2])
     return value * UNITS[unit][1], step / 2 * UNITS[unit][1]
 

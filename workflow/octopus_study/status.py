@@ -69,10 +69,7 @@ _CAUSES = tuple(
         (r"^one batch takes [\d.e+-]+ s: (too slow .*?) \(arena\.\w+ = [\d.]+\)", r"\1"),
         (r" \(pip install [^)]*\)$|: pip uninstall .*$|: \[ONNXRuntimeError\].*$", ""),
         (r"^(The memory of \S+:probe was not measured: exit status 1, \S+\.)?Unavailable: ", ""),
-        (
-            r"^.*(MemoryError|Failed to allocate memory|bytes are needed, [\d,]+ are free).*$",
-            "too little memory was free",
-        ),
+        (r"^.*(MemoryError|Failed to allocate memory|bytes .*, [\d,]+ are free).*$", "too little memory was free"),
         (r"^The memory of \S+:probe was not measured: .*$", "the process that measures it failed"),
         (r"^.*NVCV_ERROR.*exceeds 2147483647.*$", "CV-CUDA takes no tensor of 2\u00b3\u00b9 bytes or more"),
         (

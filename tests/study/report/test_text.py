@@ -76,6 +76,7 @@ def test_a_range_is_in_the_unit_of_its_greatest_value() -> None:
         ("unavailable: it can't be loaded: [ONNXRuntimeError] : 1 : FAIL : twice", "it can't be loaded"),
         ("unavailable: MemoryError: Can't allocate 31 bytes on device 0.", "too little memory was free"),
         ("unavailable: beside others 6,021 bytes are needed, 4,584 are free", "too little memory was free"),
+        ("unavailable: it needs 6,021 bytes on the GPU for this batch, 4,584 are free", "too little memory was free"),
         (
             "unavailable: The memory of a.memory:probe was not measured: exit status 1, ModuleNotFoundError: No a",
             "the process that measures it failed",

@@ -30,7 +30,6 @@ CONCURRENCY_COLORS = {
     "sequential": GREY,
     "two-streams": ORANGE,
     "two-threads": "#B08968",
-    "cuda-graphs": BLUE,
     "pipeline": GREEN,
     "no-prefetch": "#F4C95D",
     "prefetch": "#C9B458",

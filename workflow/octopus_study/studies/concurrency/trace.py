@@ -1,8 +1,8 @@
 """What the GPU did in each of some runs, as PyTorch's profiler saw it: which kernels and copies, when, on which stream.
 
 The profiler slows the host down, so its times stand for themselves; what they show is who worked beside whom. With it,
-CUDA graphs and `cuda.core` in one process, some library frees the same memory twice while the interpreter ends (seen on
-an H200 with PyTorch 2.11). So runs are recorded in a process of their own, which is killed behind it.
+CUDA graphs (an earlier arm) and `cuda.core` in one process, some library frees the same memory twice while the
+interpreter ends (seen on an H200 with PyTorch 2.11). So runs are recorded in a process that is killed behind it.
 """
 
 from __future__ import annotations

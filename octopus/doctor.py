@@ -98,12 +98,16 @@ def _device() -> Iterator[Finding]:
 
 def _backend() -> Iterator[Finding]:
     from octopus.backends.cpu import get_num_threads
-    from octopus.backends.cuda.device import INSTALL
+    from octopus.backends.cuda.device import COMPILER, INSTALL, compiler_problem
 
     yield package("backend", "numba", 'pip install "octopus-ragged"')
     yield Finding("backend", "CPU threads", OK, f"up to {get_num_threads()}")
-    for name in ("numba-cuda", "cuda-core", "cuda-toolkit"):
+    for name in ("cuda-core", "cuda-bindings"):
         yield package("backend", name, INSTALL)
+    for name in ("numba-cuda", "cuda-toolkit"):
+        yield package("backend", name, COMPILER)
+    if why := compiler_problem():
+        yield Finding("backend", "compiler of GPU kernels", MISSING, why, COMPILER)
 
 
 def _storage() -> Iterator[Finding]:

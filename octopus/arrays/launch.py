@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from array import array
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -18,7 +17,6 @@ from octopus.kernels import launches as at
 
 STACK_WORDS = 1024  # up to which a call's words are copied to the stack
 INSIDE_WORDS = 480  # of boxes that travel among a call's words; more have memory of their own
-_FORMS = {"f": "<fi", "d": "<d"}  # of arguments that are no integers
 
 
 class Boxes(NamedTuple):
@@ -52,7 +50,7 @@ class PreparedLaunch:
     Parameters
     ----------
     arguments : sequence of int
-        A word each, see `words_of`; the addresses of arrays may be 0.
+        A word each, see `kernels.arguments`; the addresses of arrays may be 0.
     arrays : sequence of (ArrayView or None, int)
         In the order of a call's addresses, and which argument each address is, or -1. The first is written and must lie
         apart from the others; None for one that may lie anywhere.
@@ -167,16 +165,6 @@ def boxes_are_good(boxes: ArrayView, dtype: int, width: int, height: int, rule: 
     words[at.HEAD], words[at.FIRST] = boxes.pointer, at.HEAD + 1
     launcher()(words.buffer_info()[0])
     return not words[at.RESULT]
-
-
-def words_of(kinds: str, values: Sequence[int | float]) -> list[int]:
-    """Arguments as words, by one letter of the module `struct` each: Q for a pointer, i, q, f, d."""
-    return [
-        struct.unpack("<q", struct.pack(_FORMS[kind], *(value, 0)[: 2 if kind == "f" else 1]))[0]
-        if kind in _FORMS
-        else int(value)
-        for kind, value in zip(kinds, values, strict=True)
-    ]
 
 
 def _extent(view: ArrayView | None) -> tuple[int, int]:

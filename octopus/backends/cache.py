@@ -69,19 +69,27 @@ def own_dir() -> Path:
 
 @cache
 def kernel_digest(folder: str, *more: Path) -> str:
-    """Digest of all that compiled kernels depend on: the kernels' sources, how they are compiled, and by what version.
+    """Digest of all that compiled kernels depend on: `source_digest`, and the versions of the compilers."""
+    packages = ("numba", "llvmlite", "numba-cuda", "numba-cuda-mlir", "nvidia-nvvm")
+    versions = [f"{package}={_version(package)}" for package in packages]
+    versions.append(os.environ.get("OCTOPUS_COMPILER", ""))
+    return hashlib.sha256("".join([source_digest(folder, *more), *versions]).encode()).hexdigest()[:16]
+
+
+@cache
+def source_digest(folder: str, *more: Path) -> str:
+    """Digest of the kernels' sources and of how they are compiled.
 
     Every source file below `kernels/` of this kind counts, and each in the folders `more`.
     """
     digest = hashlib.sha256()
     folders = (PACKAGE / "kernels", PACKAGE / "kernels" / folder, *more)
     sources = [path for place in folders for path in place.glob("*.py")]
-    sources += (PACKAGE / "backends" / folder).glob("compile.py")
+    compilers = ("compile.py", "language.py", "of_*.py")
+    sources += [path for pattern in compilers for path in (PACKAGE / "backends" / folder).glob(pattern)]
     for path in sorted(sources):
         digest.update(path.name.encode() + path.read_bytes())
-    for package in ("numba", "llvmlite", "numba-cuda", "nvidia-nvvm"):
-        digest.update(f"{package}={_version(package)}".encode())
-    return digest.hexdigest()[:16]
+    return digest.hexdigest()
 
 
 def _version(package: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from octopus.arrays.launch import Boxes, Cuda, PreparedLaunch, words_of
+from octopus.arrays.launch import Boxes, Cuda, PreparedLaunch
 from octopus.arrays.results import itemsize
 from octopus.arrays.views import ArrayView, dtype_name
 from octopus.backends.cuda.device import compute_capability, current
@@ -19,16 +19,16 @@ from octopus.crop.options import Kernel
 from octopus.crop.spec import CropSpec
 from octopus.crop.video import DTYPES as VIDEO_DTYPES
 from octopus.crop.video import TOP, VideoView
+from octopus.kernels.arguments import PLAIN, PLAIN_MANY, STREAM, Arguments
 from octopus.kernels.cuda.tiles import FIXED_SHAPES, MAX_COLUMNS, MOST_BOXES_INSIDE, ROWS, SHAPES, filter_shape, tiling
 
 LINE_BYTES = 128  # of the cache; one prefetch each
 MAX_ROW_VALUES = 1 << 21  # of a result's row; the strips of longer ones could exceed the grid's third side
 MOST_BYTES = 1 << 32  # of a frame that is read in words: kernels count them in 32 bits
 INSIDE = "inside"  # in the place of a dtype of boxes: float32, and among the kernel's arguments
-# Arguments of all kernels by number: the first six, and those behind gains and biases and behind the padding.
-FRAME, BOXES, OUT = 0, 4, 5
-INDEX, TRANSFORM, OPTIONS = 2, 3, 4
-COUNT, FLIP, MEAN, STD, CHROMA = 0, 1, 3, 4, 5
+SIDES = ("out_width", "out_height", "inverse_width", "inverse_height")
+ITEMS = ("frame_index", "flips", "means", "stds", "count")  # the arguments for the fields of `Items`
+COLOURS = ("yg", "rv", "r0", "gu", "gv", "g0", "bu", "b0")  # those for a video's coefficients
 
 
 class Call(NamedTuple):
@@ -84,17 +84,18 @@ class Launcher:
         Address in device memory of the gains, then the biases, then the padding; read for more than four channels.
     """
 
-    kinds: str  # of the kernel's own arguments, behind the first six
+    arguments: Arguments
 
     def __init__(self, spec: CropSpec, values: int = 0) -> None:
         self.spec, self._is_video = spec, spec.frame.dtype in VIDEO_DTYPES
         top = np.float32(TOP if self._is_video else 1)  # of video the kernels make values from 0 to 1
         vectors = spec.gain * top, spec.bias, spec.pad
-        self._many, step = spec.kernel.many_channels, spec.gain.nbytes
-        self._vectors: list[list[Any]] = [
-            [values + number * step] if self._many else [*vector.tolist(), *[0.0] * (4 - len(vector))]
-            for number, vector in enumerate(vectors)
-        ]
+        self._vectors: dict[str, float] = {}
+        for number, (name, vector) in enumerate(zip(("gain", "bias", "pad"), vectors, strict=True)):
+            if spec.kernel.many_channels:
+                self._vectors[name] = values + number * spec.gain.nbytes
+            else:
+                self._vectors |= {f"{name}{channel}": value for channel, value in enumerate(vector.tolist())}
 
     def inside(self, frame: ArrayView, boxes: ArrayView) -> bool:
         """Whether such boxes from the host can be among the arguments."""
@@ -114,32 +115,23 @@ class Launcher:
         if boxes.device == "cpu":
             inside = self.inside(frame, boxes)
             box_dtype = INSIDE if inside else "float32"
-            place = (-1, 0) if inside else (BOXES, there.pointer)
+            place = (-1, 0) if inside else (self.arguments.place("boxes"), there.pointer)
             host = host_boxes(call, self.spec.options.outside, *place)
         variant = self._variant(frame, call.out.pointer, box_dtype, items.index_dtype, items.names)
         own, geometry = self._own(variant, frame, boxes.shape[0])
-        size, (gain, bias, pad) = frame.dtype.itemsize, self._vectors
-        normal, numbers = "Q" if self._many else "ffff", [OUT]
-        kinds = "QiiiQQ" + self.kinds + 2 * normal
-        values = [0, frame.strides[-3] // size, frame.shape[-2], frame.shape[-3], 0, 0, *own, *gain, *bias]
-        options = len(values)
-        more = bool(items.names) or self._is_video
-        if self.spec.kernel.takes_options or self._many or more:
-            several = self.spec.frame.indexed
-            kinds += "iqQQ" + normal
-            values += [*((frame.shape[0], frame.strides[0] // size) if several else (1, 0)), 0, 0, *pad]
-        behind = len(values)
-        if more:
-            kinds += "QQiQQQi" + "f" * 8
-            flip_step = 0 if items.flip is None else items.flip.strides[0]
-            values += [0, 0, flip_step, 0, 0, 0, *_colours(frame)]
-        numbers += [options + TRANSFORM] * (call.transform is not None) + [FRAME]
-        numbers += [behind + CHROMA] * self._is_video + [BOXES if host is None else -1]
-        places = (options + INDEX, behind + FLIP, behind + MEAN, behind + STD, behind + COUNT)
-        numbers += [number for number, array in zip(places, items, strict=True) if array is not None]
+        size, several = frame.dtype.itemsize, self.spec.frame.indexed
+        values = {
+            "pitch": frame.strides[-3] // size, "width": frame.shape[-2], "height": frame.shape[-3], **own,
+            "frames": frame.shape[0] if several else 1, "frame_step": frame.strides[0] // size if several else 0,
+            "flip_step": 0 if items.flip is None else items.flip.strides[0], **self._vectors, **_colours(frame),
+        }  # fmt: skip
+        names = ["out", *["transform"] * (call.transform is not None), "frame", *["chroma"] * self._is_video]
+        names += ["boxes" if host is None else ""]
+        names += [name for name, array in zip(ITEMS, items, strict=True) if array is not None]
+        numbers = [self.arguments.place(name) if name else -1 for name in names]
         cuda = Cuda(function_of(self._kernel(variant)), geometry, current().device_id)
         return PreparedLaunch(
-            words_of(kinds, values), list(zip(call.arrays, numbers, strict=True)), cuda, boxes=host,
+            self.arguments.words(values), list(zip(call.arrays, numbers, strict=True)), cuda, boxes=host,
             tail_words=2 * MOST_BOXES_INSIDE * inside, held=there,
         )  # fmt: skip
 
@@ -149,7 +141,7 @@ class Launcher:
         """The kernel that the addresses and the result's width allow."""
         return Variant(box_dtype, index_dtype, 1, False, False, items)
 
-    def _own(self, variant: Variant, frame: ArrayView, count: int) -> tuple[list[Any], tuple[int, ...]]:
+    def _own(self, variant: Variant, frame: ArrayView, count: int) -> tuple[dict[str, Any], tuple[int, ...]]:
         """The kernel's own arguments, and its grid and block."""
         raise NotImplementedError
 
@@ -169,7 +161,7 @@ class StreamLauncher(Launcher):
         Size of its L2 cache; a frame of more than half of it is not prefetched.
     """
 
-    kinds = "iiffii"
+    arguments = STREAM
 
     def __init__(self, spec: CropSpec, processors: int, l2_bytes: int) -> None:
         super().__init__(spec)
@@ -190,7 +182,8 @@ class StreamLauncher(Launcher):
         if spec.dtype == "uint8" and (spec.saturates or not spec.is_plain):
             self._fixed = None
         sides = np.array([width, height], np.float32)
-        self._sides = (width, height, *(1 / sides).tolist())
+        inverses = (1 / sides).tolist()
+        self._sides = dict(zip(SIDES, (width, height, *inverses), strict=True))
         self._plain = PlainLauncher(spec)
 
     def inside(self, frame: ArrayView, boxes: ArrayView) -> bool:
@@ -207,7 +200,7 @@ class StreamLauncher(Launcher):
             return self._plain.prepare(call, there)
         return super().prepare(call, there)
 
-    def _own(self, variant: Variant, frame: ArrayView, count: int) -> tuple[list[Any], tuple[int, ...]]:
+    def _own(self, variant: Variant, frame: ArrayView, count: int) -> tuple[dict[str, Any], tuple[int, ...]]:
         shape = self._fixed if variant.fixed and self._fixed else self._shape._replace(values=variant.values)
         tiles = tiling(shape, count, self.spec.options.size[0], self._row_values, self._processors)
         height, width, stored = frame.shape[-3:]
@@ -218,7 +211,7 @@ class StreamLauncher(Launcher):
             extent = min(extent, 2 * _bytes(frame.chroma))
         worthwhile = extent <= min(self._prefetch_limit, self.spec.nbytes(count))
         lines = extent // LINE_BYTES if worthwhile else 0
-        return [*self._sides, tiles.rows, lines], (*tiles.grid, *tiles.block)
+        return {**self._sides, "rows": tiles.rows, "lines": lines}, (*tiles.grid, *tiles.block)
 
     def _variant(
         self, frame: ArrayView, out: int, box_dtype: str, index_dtype: str, items: tuple[str, ...] = ()
@@ -254,17 +247,18 @@ class PlainLauncher(Launcher):
         Whether boxes are affine maps.
     """
 
-    kinds = "iiii"
-
     def __init__(self, spec: CropSpec, values: int = 0, maps: bool = False) -> None:
         super().__init__(spec, values)
         self._kind = spec.kernel._replace(maps=maps)
         height, width = spec.options.size
         self._threads = min(-(-width // 32) * 32, MAX_COLUMNS)
-        self._sides = width, height, -(-width // self._threads), -(-height // ROWS)
+        self.arguments = PLAIN_MANY if spec.kernel.many_channels else PLAIN
+        self._tiles = -(-width // self._threads), -(-height // ROWS)
 
-    def _own(self, variant: Variant, frame: ArrayView, count: int) -> tuple[list[Any], tuple[int, ...]]:
-        return [*self._sides], (count * self._sides[2] * self._sides[3], 1, 1, self._threads, 1, 1)
+    def _own(self, variant: Variant, frame: ArrayView, count: int) -> tuple[dict[str, Any], tuple[int, ...]]:
+        (height, width), (across, down) = self.spec.options.size, self._tiles
+        own = {"out_width": width, "out_height": height, "tiles_x": across, "tiles_y": down}
+        return own, (count * across * down, 1, 1, self._threads, 1, 1)
 
     def _kernel(self, variant: Variant) -> Any:
         box_dtype = "float32" if variant.box_dtype == INSIDE else variant.box_dtype
@@ -277,12 +271,12 @@ def host_boxes(call: Call, outside: str, to: int, there: int = 0) -> Boxes:
     return Boxes(number, BOX_NUMBERS[call.boxes.dtype], call.boxes.shape[0], width, height, RULES[outside], to, there)
 
 
-def _colours(frame: ArrayView) -> list[Any]:
+def _colours(frame: ArrayView) -> dict[str, Any]:
     """Of video the pitch of the chroma and the coefficients for values from 0 to 1."""
     if not isinstance(frame, VideoView):
-        return [0] * 9
-    pitch = frame.chroma.strides[0] // frame.dtype.itemsize
-    return [pitch, *(frame.coding.coefficients / np.float32(TOP)).tolist()]
+        return {}
+    values = (frame.coding.coefficients / np.float32(TOP)).tolist()
+    return {"chroma_pitch": frame.chroma.strides[0] // frame.dtype.itemsize, **dict(zip(COLOURS, values, strict=True))}
 
 
 @cache
@@ -291,19 +285,16 @@ def _stream_kernel(kind: Kernel, saturate: bool, variant: Variant, capability: t
 
     frame, box_dtype, index_dtype, values, words, fixed, items = kind.frame, *variant
 
-    def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def build() -> Callable[..., Any]:
         from octopus.kernels.cuda import ptx, stream
 
         options: dict[str, Any] = {**kind.options, **dict.fromkeys(items, True)}
-        kernel = stream.build(
+        return stream.build(
             frame.channels, kind.dtype, kind.layout, frame_dtype=frame.dtype, values=values, words=words,
             saturate=saturate, pairs=capability >= ptx.HALF_PAIR_CAPABILITY, fixed=fixed, inside=box_dtype == INSIDE,
-            antialias=kind.antialias, **options,
+            antialias=kind.antialias, box_dtype="float32" if box_dtype == INSIDE else box_dtype,
+            index_dtype=index_dtype, **options,
         )  # fmt: skip
-        more = bool(items) or frame.dtype in VIDEO_DTYPES
-        index = index_dtype if kind.takes_options or more else None
-        read = "float32" if box_dtype == INSIDE else box_dtype
-        return kernel, stream.argument_types(frame.dtype, read, kind.dtype, index, more)
 
     parts = [kind.name, f"by{values}", box_dtype]
     parts += (
@@ -320,17 +311,16 @@ def _plain_kernel(
 
     frame = kind.frame
 
-    def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        from octopus.kernels.cuda import antialias, crop, plain, sampled
+    def build() -> Callable[..., Any]:
+        from octopus.kernels.cuda import antialias, crop, sampled
 
-        make: Callable[..., Any] = antialias.build if kind.antialias else crop.build
-        if kind.samples:
-            make = sampled.build
-        more = bool(items) or frame.dtype in VIDEO_DTYPES
-        index = index_dtype if kind.takes_options or kind.many_channels or more else None
-        types = plain.argument_types(frame.dtype, box_dtype, kind.dtype, index, kind.many_channels, more)
+        make: Callable[..., Any] = sampled.build if kind.samples else antialias.build if kind.antialias else crop.build
         options = {**kind.options, **dict.fromkeys(items, True)}
-        return make(frame.channels, kind.dtype, kind.layout, frame_dtype=frame.dtype, **options), types
+        made: Callable[..., Any] = make(
+            frame.channels, kind.dtype, kind.layout, frame_dtype=frame.dtype, box_dtype=box_dtype,
+            index_dtype=index_dtype, **options,
+        )  # fmt: skip
+        return made
 
     parts = [kind.name, box_dtype, *[index_dtype] * frame.indexed, *items]
     return compile.load("crop-" + "-".join(parts), build)

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays.checks import INT32_MAX
-from octopus.arrays.launch import Cuda, PreparedLaunch, launch, words_of
+from octopus.arrays.launch import Cuda, PreparedLaunch, launch
 from octopus.arrays.views import ArrayView
 from octopus.backends.cuda.device import current
 from octopus.backends.cuda.launch import function_of
 from octopus.errors import InputError
 from octopus.images.launcher import Launch, Launcher, four
 from octopus.images.spec import ImageSpec
+from octopus.kernels.arguments import IMAGES, PADDING
 from octopus.kernels.cuda.tiles import IMAGE_COLUMNS, IMAGE_ROWS, PAD_BLOCKS, PAD_THREADS
 from octopus.kernels.images import filter_code
 
@@ -62,7 +63,7 @@ class SimpleKernel:
         spec = self._spec
         normal = [number for vector in (spec.gain, spec.bias, spec.pad) for number in four(vector)]
         values = [0, 0, count, 0, *spec.item, spec.patch, spec.merge, spec.temporal, *normal]
-        words = words_of("QQiQ" + "i" * 5 + "f" * 12, values)
+        words = IMAGES.words(dict(zip(IMAGES.names, values, strict=True)))
         cuda = Cuda(self._function, (launch.blocks, 1, 1, THREADS, 1, 1), current().device_id)
         return PreparedLaunch(words, [(None, 3), (None, 0), (None, 1)], cuda, **upload)
 
@@ -128,8 +129,9 @@ class CudaEngine:
     def pad(self, table: int, count: int, most: int, out: int, mask: int, stream: Any) -> None:
         """Queue zeros for the rows that images don't have of `most` for each, and the mask of those that they have."""
         cuda = Cuda(self._load_padding(), (count * PAD_BLOCKS, 1, 1, PAD_THREADS, 1, 1), current().device_id)
-        values = words_of("QQiiqQQ", (table, table, most, self.spec.patch**2, self.spec.values, out, mask))
-        launch(PreparedLaunch(values, [], cuda), (), stream)
+        values = (table, table, most, self.spec.patch**2, self.spec.values, out, mask)
+        words = PADDING.words(dict(zip(PADDING.names, values, strict=True)))
+        launch(PreparedLaunch(words, [], cuda), (), stream)
 
     def _load_padding(self) -> int:
         if self._padding is None:
@@ -158,10 +160,10 @@ def _simple_kernel(name: str, *parts: Any) -> Any:
 
     *kind, _ = parts
 
-    def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def build() -> Callable[..., Any]:
         from octopus.kernels.cuda import images
 
-        return images.build(*kind), images.argument_types(kind[5])
+        return images.build(*kind)
 
     return compile.load(f"images-{name}", build)
 
@@ -170,10 +172,10 @@ def _simple_kernel(name: str, *parts: Any) -> Any:
 def _padding_kernel(dtype: str, capability: tuple[int, int]) -> Any:
     from octopus.backends.cuda import compile
 
-    def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def build() -> Callable[..., Any]:
         from octopus.kernels.cuda import images
 
-        return images.build_padding(dtype), images.padding_types(dtype)
+        return images.build_padding(dtype)
 
     return compile.load(f"images-padding-{dtype}", build)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from octopus.arrays.launch import Cuda, PreparedLaunch, words_of
+from octopus.arrays.launch import Cuda, PreparedLaunch
 from octopus.backends.cuda.device import current
 from octopus.backends.cuda.launch import function_of
 from octopus.images import cutting
@@ -16,6 +16,7 @@ from octopus.images.cutting import Cut
 from octopus.images.launcher import Launch, four
 from octopus.images.spec import ImageSpec
 from octopus.kernels import images
+from octopus.kernels.arguments import IMAGE_TILES
 from octopus.kernels.cuda.image_kind import ImageKernel
 
 CAPABILITY = (8, 0)  # from here on the tensor cores multiply int8
@@ -72,7 +73,8 @@ class TensorKernel:
         self.load()
         made: Cut = launch.cut
         cut = made.bands, made.steps, made.row_steps, made.slots
-        words = words_of("QiQ" + "i" * 6 + "f" * 8, [0, count, 0, *self._item, *cut, *self._normal])
+        values = [0, count, 0, *self._item, *cut, *self._normal]
+        words = IMAGE_TILES.words(dict(zip(IMAGE_TILES.names, values, strict=True)))
         geometry = (*(grid or (launch.blocks, 1)), 1, 32 * made.warps, 1, 1)
         cuda = Cuda(self._function, geometry, current().device_id, made.shared)
         return PreparedLaunch(words, [(None, 2), (None, 0), (None, -1)], cuda, **upload)
@@ -82,10 +84,10 @@ class TensorKernel:
 def _kernel(kind: ImageKernel, capability: tuple[int, int]) -> Any:
     from octopus.backends.cuda import compile
 
-    def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def build() -> Callable[..., Any]:
         from octopus.kernels.cuda import image_tiles
 
-        return image_tiles.build(kind), image_tiles.argument_types(kind)
+        return image_tiles.build(kind)
 
     return compile.load("images-tiles-" + "-".join(str(part).lower() for part in kind), build)
 

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from octopus.arrays.launch import Cuda, PreparedLaunch, launch, words_of
+from octopus.arrays.launch import Cuda, PreparedLaunch, launch
 from octopus.backends.cuda.launch import function_of
+from octopus.kernels.arguments import RAGGED
 from octopus.kernels.cuda.ragged_tiles import Kind, Shape, shape_for
 
 ALIGNMENT = 16
 STAGED_BYTES = 1 << 20  # up to here a copy on the host costs less than a second transfer
-ARGUMENTS = "QQqQiQQQQQQq"
-ADDRESSES = (0, 1, 3, 5, 6, 7, 8, 9, 10)  # of source, result and `POINTERS` among them
 POINTERS = ("offsets", "first", "second", "widths", "heights", "owner", "starts")
 
 
@@ -48,8 +47,9 @@ class CudaRagged:
         kind = Kind(operation, strategy, dtype, out_dtype, offset_dtype, *self.shape)
         function = function_of(_kernel(kind, compute_capability()))
         cuda = Cuda(function, (self._blocks, 1, 1, self.shape.threads, 1, 1), current().device_id)
-        values = words_of(ARGUMENTS, (0, 0, total, 0, items, *[0] * 6, threshold))
-        self._prepared = PreparedLaunch(values, [(None, number) for number in ADDRESSES], cuda)
+        words = RAGGED.words({"total": total, "items": items, "threshold": threshold})
+        addresses = [(None, RAGGED.place(name)) for name in ("source", "out", *POINTERS)]
+        self._prepared = PreparedLaunch(words, addresses, cuda)
 
     def launch(self, source: int, out: int, pointers: dict[str, int], stream: Any) -> None:
         """Queue the kernel; addresses are in device memory, those that its kind doesn't read may be missing."""
@@ -83,9 +83,9 @@ class Upload:
 def _kernel(kind: Kind, capability: tuple[int, int]) -> Any:
     from octopus.backends.cuda import compile
 
-    def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def build() -> Callable[..., Any]:
         from octopus.kernels.cuda import ragged
 
-        return ragged.build(kind), ragged.argument_types(kind)
+        return ragged.build(kind)
 
     return compile.load(kind.name, build)

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.arrays.launch import Cuda, PreparedLaunch, launch, words_of
+from octopus.arrays.launch import Cuda, PreparedLaunch, launch
 from octopus.arrays.memo import keep
 from octopus.arrays.views import ArrayView, dtype_name
 from octopus.backends.cuda.device import current
 from octopus.backends.cuda.launch import function_of
 from octopus.errors import OutOfMemoryError
+from octopus.kernels.arguments import TILES
 from octopus.kernels.cuda.tile_grid import CHUNK, THREADS, Grid, Kind, grid_for, grid_of, passes_for
 from octopus.tiles.check import ImageSpec
 
-ARGUMENTS = "QqqqiiiQQiQQiddQQ"
 MOST_LAUNCHES = 1 << 16  # that are kept, for images and thresholds that differ
 WORD = 8  # bytes in which the blocks of a tile meet
 
@@ -117,17 +117,16 @@ class CudaTiles:
         item = np.dtype(self.tile_dtype).itemsize
         work = 0 if self._work is None or grid.work is None else self._work.pointer
         words = self._words.pointer + WORD * first
-        values = words_of(
-            ARGUMENTS,
-            (
-                0, head, head + spec.extent, spec.pitch, spec.width, spec.height, spec.pixel,
-                self._tile_pointer + 4 * item * first, work, grid.passes, words, words + WORD * self._count,
-                self._nodata or 0, scale, threshold, 0, 0,
-            ),
-        )  # fmt: skip
+        values = {
+            "head": head, "end": head + spec.extent, "pitch": spec.pitch, "width": spec.width, "height": spec.height,
+            "pixel": spec.pixel, "tiles": self._tile_pointer + 4 * item * first, "work": work, "passes": grid.passes,
+            "words": words, "absent": words + WORD * self._count, "nodata": self._nodata or 0, "scale": scale,
+            "threshold": threshold,
+        }  # fmt: skip
         function = self._function(spec.pitch % CHUNK == 0, grid.work is not None)
         cuda = Cuda(function, (*grid.shape, 1, THREADS, 1, 1), current().device_id)
-        return PreparedLaunch(values, [(None, 16), (None, 15), (None, 0)], cuda, held=grid)
+        addresses = [(None, TILES.place(name)) for name in ("flags", "means", "source")]
+        return PreparedLaunch(TILES.words(values), addresses, cuda, held=grid)
 
     def _function(self, aligned: bool, listed: bool) -> Any:
         """The kernel's handle, looked up once."""
@@ -152,9 +151,9 @@ def _capability() -> tuple[int, int]:
 def _kernel(kind: Kind, capability: tuple[int, int]) -> Any:
     from octopus.backends.cuda import compile
 
-    def build() -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def build() -> Callable[..., Any]:
         from octopus.kernels.cuda import tile_sums
 
-        return tile_sums.build(kind), tile_sums.argument_types(kind)
+        return tile_sums.build(kind)
 
     return compile.load(kind.name, build)

@@ -17,6 +17,7 @@ from cases.tables import ALL, TABLES
 from octopus.backends.cuda import compile
 from octopus.backends.cuda.device import current
 from octopus.backends.cuda.memory import DeviceArray, allocate
+from octopus.kernels.arguments import Arguments
 
 
 def host(array):
@@ -46,13 +47,14 @@ def slow_stream():
 
 def _waiting():
     def build():
-        from numba import cuda, types
+        from numba import cuda
 
         def wait(microseconds):
             for _ in range(microseconds):
                 cuda.nanosleep(np.uint32(1000))
 
-        return wait, (types.int32,)
+        wait.arguments = Arguments.table("int32 microseconds")
+        return wait
 
     return compile.load("wait", build, Path(__file__).parent)
 

@@ -15,10 +15,8 @@ from typing import Any
 
 import fake_torch
 import numpy as np
-from numba import types
 
 from octopus.arrays import memo, results, streams
-from octopus.arrays.launch import words_of
 from octopus.backends import cuda as of_cuda
 from octopus.backends.cuda import compile, device
 from octopus.backends.cuda import launch as of_driver
@@ -31,9 +29,8 @@ from octopus.tiles import cuda as of_tiles
 
 LONG, UNKNOWN = ctypes.c_int64, 999  # CUDA_ERROR_UNKNOWN
 KINDS = {
-    types.int32: (ctypes.c_int32, np.int32, "i"), types.uint32: (ctypes.c_uint32, np.uint32, "I"),
-    types.int64: (LONG, np.int64, "q"), types.float32: (ctypes.c_float, np.float32, "f"),
-    types.float64: (ctypes.c_double, np.float64, "d"),
+    "int32": (ctypes.c_int32, np.int32), "uint32": (ctypes.c_uint32, np.uint32), "int64": (LONG, np.int64),
+    "float32": (ctypes.c_float, np.float32), "float64": (ctypes.c_double, np.float64),
 }  # fmt: skip
 
 
@@ -182,18 +179,13 @@ class PretendedGpu:
 
     def load(self, name: str, build: Any, *sources: Any) -> SimpleNamespace:
         """In the place of `compile.load`."""
-        function, signature = build()
-        assert function.__code__.co_argcount == len(signature)
+        function = build()
+        names, signature = function.arguments
+        assert function.__code__.co_varnames[: function.__code__.co_argcount] == names
         made = SimpleNamespace(name=name, function=function, signature=signature, handle=len(self.kernels))
         made.tail_bytes, made.shared = getattr(function, "tail_bytes", 0), 0
         self.kernels.append(made)
         return made
-
-    def words_of(self, kinds: str, values: Any) -> Any:
-        """Of the kernel that was asked for last, whose types the arguments must have."""
-        own = "".join(KINDS[kind][2] if kind in KINDS else "Q" for kind in self.kernels[self._asked].signature)
-        assert kinds == own, (kinds, own)
-        return words_of(kinds, values)
 
     def bindings(self) -> SimpleNamespace:
         """In the place of the module `cuda.bindings.driver`."""
@@ -203,7 +195,6 @@ class PretendedGpu:
             return 0, ctypes.cast(self._functions[of_driver.FUNCTIONS.index(name.decode())], ctypes.c_void_p).value
 
         def function_of(handle):
-            self._asked = handle
             return 0, handle
 
         def copy(to, source, nbytes, stream):
@@ -309,14 +300,14 @@ class SimulatedGpu(PretendedGpu):
         from numba import cuda
 
         given = [
-            KINDS[kind][1](value) if kind in KINDS else self.pointed(value, kind.dtype.name)
+            KINDS[kind][1](value) if kind in KINDS else self.pointed(value, kind[1:])
             for value, kind in zip(made.values, made.kernel.signature, strict=True)
         ]
         self.content = np.frombuffer(made.content, np.float32)
         cuda.jit(made.kernel.function)[made.grid, made.block, 0, made.shared](*given)
 
     def tail_floats(self, item: int) -> tuple:
-        """In the place of `ptx.tail_floats`."""
+        """In the place of the instruction of `ptx`."""
         return tuple(self.content[4 * item : 4 * item + 4])
 
     def pointed(self, address: int, dtype: str) -> Any:
@@ -348,7 +339,7 @@ def put_in(monkeypatch: Any, made: PretendedGpu) -> PretendedGpu:
     for module, name, value in (
         (device, "missing", lambda: None), (of_cuda, "missing", lambda: None), (of_cuda, "require", lambda: None),
         (device, "_thread", SimpleNamespace(device=made)), (device, "_stream_type", lambda: Stream),
-        (device, "_wrap", made.stream), (compile, "load", made.load), (launch, "words_of", made.words_of),
+        (device, "_wrap", made.stream), (compile, "load", made.load),
         (api, "_thread", threading.local()), (work, "_thread", threading.local()),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)

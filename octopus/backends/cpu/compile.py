@@ -20,6 +20,7 @@ from itertools import count
 from typing import Any
 
 from octopus.backends import cache as files
+from octopus.backends import shipped
 
 log = logging.getLogger(__name__)
 
@@ -66,9 +67,11 @@ def load(
 
 
 def _load(name: str, build: Callable[[], Callable[..., None]], entry: Callable[[], str] | None) -> Callable[..., Any]:
-    file = f"cpu-{files.kernel_digest('cpu')}/{name}-{_machine()}.o"
     symbol = ENTRY if entry else SYMBOL
+    file = f"cpu-{files.kernel_digest('cpu')}/{name}-{_machine()}.o"
     address = _stored(file, symbol)
+    if address is None and (code := shipped.code(name)):
+        address = link(code, symbol)
     if address is None:
         with files.alone(file):  # of processes that start together one compiles
             address = _stored(file, symbol) or _made(file, name, build, entry)
@@ -189,14 +192,19 @@ def to_text(function: Callable[..., None]) -> str:
     return text.replace(compiled.fndesc.llvm_func_name, SYMBOL)
 
 
-def to_object(function: Callable[..., None], entry: str = "") -> bytes:
-    """Object code of such a function, and of an entry as of `load`, for this machine's processor."""
+def to_object(function: Callable[..., None], entry: str = "", processor: str = "") -> bytes:
+    """Object code of such a function, and of an entry as of `load`, for a processor, or for that of this machine."""
     from llvmlite import binding
 
     text = to_text(function) + entry.format(entry=ENTRY, kernel=SYMBOL)
     _prepare()
     target = binding.Target.from_default_triple().create_target_machine(
-        cpu=binding.get_host_cpu_name(), features=_features(), opt=3, reloc="pic", codemodel="small", jit=True
+        cpu=processor or binding.get_host_cpu_name(),
+        features="" if processor else _features(),
+        opt=3,
+        reloc="pic",
+        codemodel="small",
+        jit=True,
     )
     code: bytes = target.emit_object(binding.parse_assembly(text))
     return code

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from functools import cache, lru_cache
+from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,13 @@ if TYPE_CHECKING:
     from cuda.core import Device, Stream
 
 LEGACY = 1  # cudaStreamLegacy, which DLPack also uses for the default stream
-PACKAGES = ("cuda.core", "numba_cuda")
+PACKAGES = ("cuda.core", "cuda.bindings")
 INSTALL = (
     'pip install "octopus-ragged[cuda13]" (driver 580 or newer) or "octopus-ragged[cuda12]" '
-    '(older drivers, Jetson); in a clone of the repository pip install -e ".[cuda13]" does the same'
+    '(older drivers, Jetson); in a clone of the repository pip install -e ".[cuda13,compile]"'
 )
+COMPILERS = {"numba": "numba_cuda", "mlir": "numba_cuda_mlir"}  # by what `OCTOPUS_COMPILER` may say
+COMPILER = 'pip install "octopus-ragged[compile]" (CUDA 13) or "octopus-ragged[compile12]" brings one'
 
 
 @cache
@@ -40,6 +43,32 @@ def _installed(name: str) -> bool:
         return find_spec(name) is not None
     except ModuleNotFoundError:
         return False
+
+
+def compiler_name() -> str:
+    """Which compiler GPU kernels have: "numba", or what `OCTOPUS_COMPILER` says.
+
+    Raises
+    ------
+    InputError
+        If that is none of `COMPILERS`.
+    """
+    name = os.environ.get("OCTOPUS_COMPILER", "numba")
+    if name not in COMPILERS:
+        raise InputError(f"OCTOPUS_COMPILER is {name!r}; set it to one of {', '.join(COMPILERS)}, or not at all")
+    return name
+
+
+def compiler_problem() -> str | None:
+    """Why no GPU kernel can be compiled here, or None if one can."""
+    if not _installed(COMPILERS[compiler_name()]):
+        return "no compiler is installed"
+    if compiler_name() == "mlir":
+        return None
+    numpy, broken = version("numpy"), (2, 5)
+    if tuple(map(int, numpy.split(".")[:2])) >= broken:
+        return f'numba-cuda can\'t be imported beside NumPy {numpy}: pip install "numpy<2.5"'
+    return None
 
 
 def _driver_problem() -> str | None:

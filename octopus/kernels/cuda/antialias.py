@@ -14,18 +14,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
+from octopus.backends.cuda.language import cuda, device
 from octopus.kernels import geometry
 from octopus.kernels.cuda.place import image_index, mirror_transform, placer, stand_in, transform_store, usable
 from octopus.kernels.cuda.plain import STORES, Items, box_in_memory, entry, reader, steps_of
 
-_filter_support = cuda.jit(device=True)(geometry.filter_support)
-_filter_window = cuda.jit(device=True)(geometry.filter_window)
-_filter_weight = cuda.jit(device=True)(geometry.filter_weight)
+_filter_support = device(geometry.filter_support)
+_filter_window = device(geometry.filter_window)
+_filter_weight = device(geometry.filter_weight)
 
 
-@cuda.jit(device=True)
+@device
 def _sum_of_weights(start, stop, centre, slope):
     total = np.float32(0.0)
     while start < stop:
@@ -48,7 +48,7 @@ def build(
     """The kernel for a number of channels, an output dtype, a layout, and options; see `crop.build`."""
     kind = Items.of(channels, **items)
     tile = _tile(kind, out_dtype, layout, edge, letterbox, indexed, pad_mode)
-    return entry("antialias_kernel", tile, kind, bool(letterbox or indexed or pad_mode))
+    return entry("antialias_kernel", tile, kind, out_dtype)
 
 
 def _tile(
@@ -130,4 +130,4 @@ def _tile(
             at += row_step
             row += np.int32(1)
 
-    return cuda.jit(device=True)(tile)
+    return device(tile)

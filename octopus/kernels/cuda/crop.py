@@ -15,15 +15,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
+from octopus.backends.cuda.language import cuda, device
 from octopus.kernels import geometry
 from octopus.kernels.cuda.place import image_index, mirror_transform, placer, stand_in, transform_store, usable
 from octopus.kernels.cuda.plain import STORES, Items, box_in_memory, entry, reader, steps_of
 from octopus.kernels.cuda.rows import Pixels
 
-_sample = cuda.jit(device=True)(geometry.sample)
-_lerp = cuda.jit(device=True)(geometry.lerp)
+_sample = device(geometry.sample)
+_lerp = device(geometry.lerp)
 
 
 def build(
@@ -46,7 +46,7 @@ def build(
     """
     kind = Items.of(channels, **items)
     tile = _tile(kind, out_dtype, layout, edge, letterbox, indexed, pad_mode)
-    return entry("crop_kernel", tile, kind, bool(letterbox or indexed or pad_mode))
+    return entry("crop_kernel", tile, kind, out_dtype)
 
 
 def _row_reader(pixels: Pixels, pad_mode: str) -> Callable:
@@ -75,7 +75,7 @@ def _row_reader(pixels: Pixels, pad_mode: str) -> Callable:
             else:
                 into[c] = _lerp(left[c], right[c], weight) * gain[c] + bias[c]
 
-    return cuda.jit(device=True)(read)
+    return device(read)
 
 
 def _tile(
@@ -144,4 +144,4 @@ def _tile(
             at += row_step
             row += np.int32(1)
 
-    return cuda.jit(device=True)(tile)
+    return device(tile)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import cuda
 
+from octopus.backends.cuda.language import device
 from octopus.kernels import images
-from octopus.kernels.cuda import image_ptx as words
+from octopus.kernels.cuda import ptx as words
 from octopus.kernels.cuda.image_kind import STEP, WEIGHT_BYTES, slot_bytes
 from octopus.kernels.cuda.image_queue import turn
 
@@ -20,7 +20,7 @@ LOST = 8  # bits that the second pass leaves out of a product of 22 + FRACTION
 SCALE = images.FIXED_BITS + FRACTION - LOST  # fraction of a result
 
 
-@cuda.jit(device=True)
+@device
 def _sum(high, middle, low, i):
     """A sum of products from those of the three digits."""
     return np.int32(np.int32(np.int32(np.int32(high[i] << 8) + middle[i]) << 8) + low[i])
@@ -41,7 +41,7 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
 
     per_slot = slot_bytes(pillow)
 
-    @cuda.jit(device=True)
+    @device
     def keep(left, right, at):
         """`left`, `right`: sums of rows 4t, 4t + 1 and 4t + 2, 4t + 3; 0, 1 of a column, 2, 3 of that 8 on."""
         if pillow:
@@ -55,13 +55,13 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
             words.store1(np.uint32(at + 2 * WORD_BYTES), (words.low_bytes(a, b),))
             words.store1(np.uint32(at + 3 * WORD_BYTES), (words.low_bytes(c, d),))
 
-    @cuda.jit(device=True)
+    @device
     def pixels(at, shift):
         """Eight bytes of a row, which begin at any byte of the word at an address."""
         found = words.row3(at)
         return funnel(found[0], found[1], np.uint32(shift)), funnel(found[1], found[2], np.uint32(shift))
 
-    @cuda.jit(device=True)
+    @device
     def multiply(sums, at, strip, weights):
         """One more product: of 16 rows, and of the 32 bytes of each that lie at a place."""
         left2, left1, left0, right2, right1, right0 = sums
@@ -74,16 +74,20 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
             words.multiply(right1, weights[1], c, d), words.multiply(right0, weights[2], c, d),
         )  # fmt: skip
 
-    @cuda.jit(device=True)
+    @device
     def advance(ring, mask, bands, weights0, weights1, done, upto, queue, strip, state, steps):
         """`weights0`, `weights1`: of the first two products; the others' are loaded when they are due."""
         zero = (np.int32(0), np.int32(0), np.int32(0), np.int32(0))
         half = (np.int32(begin), np.int32(begin), np.int32(begin), np.int32(begin))
         while done <= upto:
             at, state = turn(queue, strip, state)
-            sums = multiply((zero, zero, half, zero, zero, half), at, strip, weights0)
+            left2, left1, left0, right2, right1, right0 = multiply(
+                (zero, zero, half, zero, zero, half), at, strip, weights0
+            )
             if steps > 1:
-                sums = multiply(sums, np.uint32(at + np.uint32(STEP)), strip, weights1)
+                left2, left1, left0, right2, right1, right0 = multiply(
+                    (left2, left1, left0, right2, right1, right0), np.uint32(at + np.uint32(STEP)), strip, weights1
+                )
             step, band = words.opaque(np.int32(2)), np.uint32(bands + np.uint32(2 * WEIGHT_BYTES))
             while step < steps:
                 if step & 1:
@@ -91,9 +95,10 @@ def first_pass(pillow: bool, funnel: Callable) -> Callable:
                 else:
                     at, state = turn(queue, strip, state)
                 step = words.opaque(np.int32(step + 1))
-                sums = multiply(sums, at, strip, words.load_weights(band))
+                left2, left1, left0, right2, right1, right0 = multiply(
+                    (left2, left1, left0, right2, right1, right0), at, strip, words.load_weights(band)
+                )
                 band = np.uint32(band + np.uint32(WEIGHT_BYTES))
-            left2, left1, left0, right2, right1, right0 = sums
             left = (
                 np.int32(_sum(left2, left1, left0, 0) >> shift),
                 np.int32(_sum(left2, left1, left0, 1) >> shift),
@@ -121,7 +126,7 @@ def second_pass(pillow: bool) -> Callable:
     per_slot = slot_bytes(pillow)
     load = words.ring2 if pillow else words.ring4
 
-    @cuda.jit(device=True)
+    @device
     def combine(high, middle, low):
         return (
             _sum(high, middle, low, 0),
@@ -130,7 +135,7 @@ def second_pass(pillow: bool) -> Callable:
             _sum(high, middle, low, 3),
         )
 
-    @cuda.jit(device=True)
+    @device
     def products(sums, a, b, weights):
         """Sums of the left 8 columns and of the right ones, highest digits first, and one more product of each."""
         left2, left1, left0, right2, right1, right0 = sums
@@ -155,21 +160,25 @@ def second_pass(pillow: bool) -> Callable:
             right0 = words.multiply(right0, weights[1], a[3], b[3])
         return left2, left1, left0, right2, right1, right0
 
-    @cuda.jit(device=True)
+    @device
     def second(ring, mask, band, first, steps, start, start_b):
         zero = (np.int32(0), np.int32(0), np.int32(0), np.int32(0))
         begin = (start, start, start_b, start_b)
         a = load(np.uint32(ring + np.uint32(np.int32(first & mask) * per_slot)))
         b = load(np.uint32(ring + np.uint32(np.int32((first + 1) & mask) * per_slot)))
-        sums = products((zero, zero, begin, zero, zero, begin), a, b, words.load_weights(band))
+        left2, left1, left0, right2, right1, right0 = products(
+            (zero, zero, begin, zero, zero, begin), a, b, words.load_weights(band)
+        )
         steps = words.opaque(np.int32(steps - 1))
         while steps > 0:
             first = np.int32(first + 2)
             band = np.uint32(band + np.uint32(WEIGHT_BYTES))
             a = load(np.uint32(ring + np.uint32(np.int32(first & mask) * per_slot)))
             b = load(np.uint32(ring + np.uint32(np.int32((first + 1) & mask) * per_slot)))
-            sums = products(sums, a, b, words.load_weights(band))
+            left2, left1, left0, right2, right1, right0 = products(
+                (left2, left1, left0, right2, right1, right0), a, b, words.load_weights(band)
+            )
             steps = words.opaque(np.int32(steps - 1))
-        return combine(sums[0], sums[1], sums[2]), combine(sums[3], sums[4], sums[5])
+        return combine(left2, left1, left0), combine(right2, right1, right0)
 
     return second

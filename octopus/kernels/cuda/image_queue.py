@@ -16,21 +16,21 @@ a channel (`strip_of`).
 from __future__ import annotations
 
 import numpy as np
-from numba import cuda
 
-from octopus.kernels.cuda import image_ptx as words
+from octopus.backends.cuda.language import cuda, device
+from octopus.kernels.cuda import ptx as words
 from octopus.kernels.cuda.image_kind import CHUNK, GROUP, NARROW, NARROW_PLACES, PIECE, WIDE
 
 TURN = 32 * CHUNK  # bytes of a copy of all lanes
 
 
-@cuda.jit(device=True)
+@device
 def _row_of(place):
     """The row of a group that lies in one of the 16 places of a piece."""
     return np.int32(4 * ((place & 7) >> 1) + (place & 1) + 2 * (place >> 3))
 
 
-@cuda.jit(device=True)
+@device
 def _copied(number, wide, start, row_step, need):
     """Where copy `number` of a piece reads, and how many pieces of a group want it; `start`: of the group's row 0."""
     place = np.int32(np.int32(number * (103 if wide else 171)) >> 9)  # number // 5 or // 3
@@ -41,7 +41,7 @@ def _copied(number, wide, start, row_step, need):
     return np.int32(np.int32(row & -CHUNK) + along), wanted
 
 
-@cuda.jit(device=True)
+@device
 def strip_of(lane, memory, start, row_step, need, products, last):
     """What a lane knows of a channel's strip of rows of `need` bytes, the first at offset `start`.
 
@@ -71,12 +71,12 @@ def strip_of(lane, memory, start, row_step, need, products, last):
     return memory, (a, b, c), (a_wanted, b_wanted, c_wanted), reads, (first, inner, end), (pieces, down)
 
 
-@cuda.jit(device=True)
+@device
 def _if_inside(memory, offset, wanted):
     return wanted if offset >= memory[1] and offset <= np.int32(memory[2] - CHUNK) else np.int32(0)
 
 
-@cuda.jit(device=True)
+@device
 def _copy_at_edge(at, memory, offset):
     """A copy that is only in part of the image's memory, byte by byte: seldom needed, so small rather than fast."""
     i = np.int32(max(np.int32(memory[1] - offset), np.int32(0)))
@@ -88,7 +88,7 @@ def _copy_at_edge(at, memory, offset):
             i = words.opaque(np.int32(i + 1))
 
 
-@cuda.jit(device=True)
+@device
 def _copy_some(at, strip, run, piece):
     """A piece of which some copies reach out of the image's memory, or lie behind it."""
     memory, (a, b, c), wanted, _, _, _ = strip
@@ -106,11 +106,10 @@ def _copy_some(at, strip, run, piece):
         turn = words.opaque(np.int32(turn + 1))
 
 
-@cuda.jit(device=True)
-def _ask(at, strip, cursor):
-    """Have the piece at a cursor copied to `at`, if there is one; the cursor of the next."""
+@device
+def _ask(at, strip, run, piece):
+    """Have a piece copied to `at`, if there is one; the next one's run and number."""
     memory, offsets, wanted, _, (first, inner, end), (pieces, down) = strip
-    run, piece = cursor
     if first <= run and run <= inner:
         words.copy_piece(at, memory[0], run, piece, offsets, wanted)
         words.commit()
@@ -124,7 +123,7 @@ def _ask(at, strip, cursor):
     return run, piece
 
 
-@cuda.jit(device=True)
+@device
 def ask_first(queue, strip, row_step, group):
     """Ask for the first pieces, from `group` on.
 
@@ -133,24 +132,24 @@ def ask_first(queue, strip, row_step, group):
     words.wait_all()  # where rows are no step apart, pieces beyond the last are asked for
     cuda.syncwarp()  # all lanes are done with what they asked for before
     free, ahead = np.uint32(queue[0]), np.int32(1)
-    cursor = (np.int32(np.int32(group * GROUP) * row_step), np.int32(0))
+    run, piece = np.int32(np.int32(group * GROUP) * row_step), np.int32(0)
     while ahead < queue[2]:
-        cursor = _ask(free, strip, cursor)
+        run, piece = _ask(free, strip, run, piece)
         free, ahead = np.uint32(free + queue[1]), words.opaque(np.int32(ahead + 1))
-    return np.uint32(queue[0]), free, cursor
+    return np.uint32(queue[0]), free, run, piece
 
 
-@cuda.jit(device=True)
+@device
 def turn(queue, strip, state):
     """Where the oldest piece asked for lies, and one more on its way, in the place of the one before."""
-    at, free, cursor = state
+    at, free, run, piece = state
     if queue[2] == NARROW_PLACES:
         words.wait_narrow()
     else:
         words.wait()
     cuda.syncwarp()
-    cursor = _ask(free, strip, cursor)
+    run, piece = _ask(free, strip, run, piece)
     behind = np.uint32(at + queue[1])
     if behind == np.uint32(queue[0] + np.uint32(queue[2]) * queue[1]):
         behind = np.uint32(queue[0])
-    return at, (behind, at, cursor)
+    return at, (behind, at, run, piece)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import cuda
 
-from octopus.kernels.cuda import image_ptx as words
+from octopus.backends.cuda.language import cuda, device
+from octopus.kernels.cuda import ptx as words
 
 
 def owner_of(strategy: str) -> Callable:
@@ -21,7 +21,7 @@ def owner_of(strategy: str) -> Callable:
     return _OWNERS[strategy]
 
 
-@cuda.jit(device=True)
+@device
 def _block_search(table, count, block):
     """As in `ragged_search`."""
     lane = np.int32(cuda.threadIdx.x & 31)
@@ -38,7 +38,7 @@ def _block_search(table, count, block):
     return low
 
 
-@cuda.jit(device=True)
+@device
 def _thread_search(table, count, block):
     low, high = np.int32(0), count
     while np.int32(high - low) > 1:
@@ -50,23 +50,23 @@ def _thread_search(table, count, block):
     return low
 
 
-@cuda.jit(device=True)
+@device
 def _number_behind(table, count, index):
     both = table[np.int64(8 * count) + np.int64(index >> 1)]
     return np.int32(both >> np.int64(32)) if index & 1 else np.int32(both)
 
 
-@cuda.jit(device=True)
+@device
 def _block_metadata(table, count, block):
     return _number_behind(table, count, block)
 
 
-@cuda.jit(device=True)
+@device
 def _lookup(table, count, block):
     return _number_behind(table, count, np.int32(block * np.int32(cuda.blockDim.x) + np.int32(cuda.threadIdx.x)))
 
 
-@cuda.jit(device=True)
+@device
 def _padded_grid(table, count, block):
     return np.int32(cuda.blockIdx.y)
 
@@ -80,13 +80,13 @@ _OWNERS = {
 }
 
 
-@cuda.jit(device=True)
+@device
 def halves(word):
     """The two int32 of an int64."""
     return np.int32(word), np.int32(word >> np.int64(32))
 
 
-@cuda.jit(device=True)
+@device
 def clear(address, size):
     """All threads of a block: zeros in shared memory; `size` is a multiple of 16."""
     at = np.int32(16 * np.int32(cuda.threadIdx.x))
@@ -97,11 +97,11 @@ def clear(address, size):
 
 
 def axis_of(support: float, antialias: bool) -> Callable:
-    @cuda.jit(device=True)
+    @device
     def axis(size, count):
         """Scale, support and inverse spread of an axis: `images.axis_scale`."""
         scale = np.float64(size) / np.float64(count)
         spread = max(scale, 1.0) if antialias else 1.0
         return scale, support * spread, 1.0 / spread
 
-    return cuda.jit(device=True)(axis)
+    return device(axis)

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import cuda, types
 
+from octopus.backends.cuda.language import bits_as_float, device, float_as_bits
 from octopus.kernels import images
-from octopus.kernels.cuda import image_ptx as words
 from octopus.kernels.cuda import ptx
+from octopus.kernels.cuda import ptx as words
 from octopus.kernels.cuda.image_kind import Block
 from octopus.kernels.cuda.image_passes import SCALE
 
 HALF = 1 << (SCALE - 1)
 _byte0, _byte1, _byte2, _byte3 = ptx.byte0, ptx.byte1, ptx.byte2, ptx.byte3
 MAGIC = np.float32(8388608.0)
-OUT_TYPES = {"float32": types.float32, "float16": types.float16, "bfloat16": types.uint16, "uint8": types.uint8}
 
 
-@cuda.jit(device=True)
+@device
 def _to_pixel(moved):
     """A sum of the second pass and `HALF`, rounded half to even, not yet cut to 0..255."""
     value = np.int32(moved >> SCALE)
@@ -28,7 +27,7 @@ def _to_pixel(moved):
     return value
 
 
-@cuda.jit(device=True)
+@device
 def _to_byte(total):
     return np.int32(total >> images.FIXED_BITS)
 
@@ -41,11 +40,11 @@ def stager(block: Block) -> tuple[Callable, Callable]:
     unit = np.float32(2.0**-SCALE)
     item, spare = block.item, block.stage_bytes - 32
 
-    @cuda.jit(device=True)
+    @device
     def put(at, a, b):
         if exact:
-            first = words.float_bits(np.float32(a) * unit)
-            second = words.float_bits(np.float32(b) * unit)
+            first = float_as_bits(np.float32(a) * unit)
+            second = float_as_bits(np.float32(b) * unit)
             if channels == 1:
                 words.store2(at, (first, second))
             else:
@@ -59,13 +58,13 @@ def stager(block: Block) -> tuple[Callable, Callable]:
                 words.store_byte(at, (both,))
                 words.store_byte(np.uint32(at + channels), (np.uint32(both >> 8),))
 
-    @cuda.jit(device=True)
+    @device
     def place(stage, row, column):
         inside = row < rows and column < columns
         at = np.int32((row * columns + column) * (channels * item))
         return np.uint32(stage + np.uint32(at if inside else spare))
 
-    @cuda.jit(device=True)
+    @device
     def places(stage, lane):
         """Where a lane's four pairs of sums go, those that are no part of the block behind it."""
         row, column = np.int32(lane >> 2), np.int32(2 * (lane & 3))
@@ -76,7 +75,7 @@ def stager(block: Block) -> tuple[Callable, Callable]:
             place(stage, np.int32(row + 8), np.int32(column + 8)),
         )
 
-    @cuda.jit(device=True)
+    @device
     def fill(at, left, right, channel):
         shift = np.uint32(channel * item)
         put(np.uint32(at[0] + shift), left[0], left[1])
@@ -91,28 +90,28 @@ def _readers(block: Block) -> tuple[Callable, Callable]:
     """Device functions: four values of the stage from number `i` on, a multiple of 4, and value number `i` alone."""
     exact = block.rounding == "none"
 
-    @cuda.jit(device=True)
+    @device
     def four(stage, i):
         if exact:
             found = words.load4(np.uint32(stage + np.uint32(4 * i)))
             return (
-                words.bits_float(found[0]), words.bits_float(found[1]),
-                words.bits_float(found[2]), words.bits_float(found[3]),
+                bits_as_float(found[0]), bits_as_float(found[1]),
+                bits_as_float(found[2]), bits_as_float(found[3]),
             )  # fmt: skip
         word = words.load1(np.uint32(stage + np.uint32(i)))[0]
         return _byte0(word) - MAGIC, _byte1(word) - MAGIC, _byte2(word) - MAGIC, _byte3(word) - MAGIC
 
-    @cuda.jit(device=True)
+    @device
     def one(stage, i):
         if exact:
-            return words.bits_float(words.load1(np.uint32(stage + np.uint32(4 * i)))[0])
+            return bits_as_float(words.load1(np.uint32(stage + np.uint32(4 * i)))[0])
         word = words.load1(np.uint32(stage + np.uint32(i & -4)))[0]
         return _byte0(np.uint32(word >> np.uint32(8 * (i & 3)))) - MAGIC
 
     return four, one
 
 
-@cuda.jit(device=True)
+@device
 def choose(values, channel):
     """One of four values; an index that is not known when compiled would put them into local memory."""
     low = values[1] if channel & 1 else values[0]
@@ -128,7 +127,7 @@ def run_store(block: Block, copies: int, pairs: bool = True) -> Callable:
     store1 = ptx.streaming_store(block.dtype, 1, True, pairs)
     channels, turns = block.channels, -(-count // 128)
 
-    @cuda.jit(device=True)
+    @device
     def store(out, at, stage, lane, gain, bias, whole):
         if channels == 1 and whole:
             at += np.int64(4 * lane)
@@ -163,7 +162,7 @@ def rows_store(block: Block, pairs: bool = True) -> Callable:
     store4 = ptx.streaming_store(block.dtype, 4, True, pairs)
     store1 = ptx.streaming_store(block.dtype, 1, True, pairs)
 
-    @cuda.jit(device=True)
+    @device
     def store(out, at, pitch, stage, lane, gain, bias, whole, rows, values):
         """`rows`, `values`: how many rows, and values of a row, the result has left."""
         if channels == 1 and whole:

@@ -56,11 +56,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import cuda, types
 
+from octopus.backends.cuda.language import address, cuda, shared_address
 from octopus.kernels import images
-from octopus.kernels.cuda import image_ptx as words
+from octopus.kernels.arguments import IMAGE_TILES
 from octopus.kernels.cuda import ptx
+from octopus.kernels.cuda import ptx as words
 from octopus.kernels.cuda.image_kind import (
     CHUNK,
     GROUP,
@@ -76,15 +77,9 @@ from octopus.kernels.cuda.image_kind import (
 from octopus.kernels.cuda.image_passes import FRACTION, LOST, OFFSET, first_pass, second_pass
 from octopus.kernels.cuda.image_queue import ask_first, strip_of
 from octopus.kernels.cuda.image_source import axis_of, clear, halves, owner_of
-from octopus.kernels.cuda.image_stores import HALF, OUT_TYPES, choose, rows_store, run_store, stager
+from octopus.kernels.cuda.image_stores import HALF, choose, rows_store, run_store, stager
 from octopus.kernels.cuda.image_weights import line_writer, window
-from octopus.kernels.cuda.ptx_sums import quotient
-
-
-def argument_types(kernel: ImageKernel) -> tuple:
-    """Numba types of the kernel's arguments, in order; see `build`."""
-    pointer = types.CPointer(OUT_TYPES[kernel.dtype])
-    return (types.CPointer(types.int64), types.int32, pointer, *[types.int32] * 6, *[types.float32] * 8)
+from octopus.kernels.cuda.ptx import quotient
 
 
 def build(kernel: ImageKernel) -> Callable:
@@ -124,7 +119,7 @@ def build(kernel: ImageKernel) -> Callable:
         gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
     ):  # fmt: skip
         gains, biases = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
-        shared = words.shared_address(cuda.shared.array(0, np.uint32, 16))
+        shared = shared_address(cuda.shared.array(0, np.uint32))
         thread = np.int32(cuda.threadIdx.x)
         lane, warp = np.int32(thread & 31), np.int32(thread >> 5)
         warps = np.int32(cuda.blockDim.x >> 5)
@@ -249,7 +244,7 @@ def build(kernel: ImageKernel) -> Callable:
         else:
             column_row, grid_width, py0 = np.int32(0), np.int32(0), np.int32(0)
             whole = ((base_out | np.int64(item_width)) & 3) == 0
-        whole = whole and (words.address(out) & (4 * size_of - 1)) == 0
+        whole = whole and (address(out) & (4 * size_of - 1)) == 0
 
         outer = np.int32(0)
         while outer < (channels if planar else 1):
@@ -311,4 +306,5 @@ def build(kernel: ImageKernel) -> Callable:
     kernel_temporal = kernel.temporal
     # More than 128 registers would leave a processor one block.
     image_kernel.launch_bounds = (32 * MOST_WARPS, 2)
+    image_kernel.arguments = IMAGE_TILES.of(out=kernel.dtype)
     return image_kernel

@@ -12,20 +12,19 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numba import cuda
-from numba.cuda import libdevice
 
+from octopus.backends.cuda.language import cuda, device, libdevice
 from octopus.kernels import images
-from octopus.kernels.cuda import image_ptx as words
+from octopus.kernels.cuda import ptx as words
 from octopus.kernels.cuda.image_kind import DIGIT_BYTES, WEIGHT_BYTES
 
 
-@cuda.jit(device=True)
+@device
 def _bilinear(x):
     return max(words.add(np.float64(1.0), -abs(x)), np.float64(0.0))
 
 
-@cuda.jit(device=True)
+@device
 def _bicubic(x):
     x = abs(x)
     near = words.times(words.add(words.times(1.5, x), -2.5), x)
@@ -35,7 +34,7 @@ def _bicubic(x):
     return near if x < 1.0 else (far if x < 2.0 else 0.0)
 
 
-@cuda.jit(device=True)
+@device
 def _lanczos(x):
     if x == 0.0:
         return 1.0
@@ -51,12 +50,12 @@ ZERO, HALF, ONE, TWO, THREE = (np.float32(number) for number in (0.0, 0.5, 1.0, 
 PI = np.float32(math.pi)
 
 
-@cuda.jit(device=True)
+@device
 def _bilinear32(x):
     return max(ONE - abs(x), ZERO)
 
 
-@cuda.jit(device=True)
+@device
 def _bicubic32(x):
     x = abs(x)
     near = (np.float32(1.5) * x - np.float32(2.5)) * x * x + ONE
@@ -64,7 +63,7 @@ def _bicubic32(x):
     return near if x < ONE else (far if x < TWO else ZERO)
 
 
-@cuda.jit(device=True)
+@device
 def _lanczos32(x):
     if x == ZERO:
         return ONE
@@ -78,7 +77,7 @@ def _lanczos32(x):
 WEIGHTS32 = {images.BILINEAR: _bilinear32, images.BICUBIC: _bicubic32, images.LANCZOS: _lanczos32}
 
 
-@cuda.jit(device=True)
+@device
 def window(position, scale, support, size):
     """`images.window` with each operation rounded on its own, as int32; `centre` is float64."""
     centre = words.times(np.float64(position) + 0.5, scale)
@@ -87,14 +86,14 @@ def window(position, scale, support, size):
     return start, min(stop, np.int32(size)), centre
 
 
-@cuda.jit(device=True)
+@device
 def _quotient(a, b, inverse):
     """`a / b`, rounded correctly, from `1 / b`."""
     near = words.times(a, inverse)
     return cuda.fma(cuda.fma(-near, b, a), inverse, near)
 
 
-@cuda.jit(device=True)
+@device
 def _place(row, column, spread):
     """Byte of a weight within its band's first digit; `spread`: how a lane's two words of pixels lie.
 
@@ -115,12 +114,12 @@ def _share(code: int, pillow: bool) -> tuple[Callable, Callable]:
     """Device functions of a filter: its weight at a pixel, and that over the total as `images.fixed_weight`."""
     weight, weight32 = WEIGHTS[code], WEIGHTS32[code]
 
-    @cuda.jit(device=True)
+    @device
     def at(pixel, centre, inverse):
         x = words.times(words.add(words.add(np.float64(pixel), -centre), 0.5), inverse)
         return weight(x) if pillow else weight32(np.float32(x))
 
-    @cuda.jit(device=True)
+    @device
     def fixed(found, total, of_total):
         if pillow:
             share = words.times(_quotient(found, total, of_total), np.float64(images.FIXED_ONE))
@@ -148,7 +147,7 @@ def line_writer(code: int, pillow: bool) -> Callable:
     weight, fixed = _share(code, pillow)
     zero, one = (np.float64(0.0), np.float64(1.0)) if pillow else (ZERO, ONE)
 
-    @cuda.jit(device=True)
+    @device
     def write(band, row, first, step, start, stop, centre, inverse, spread):
         total = zero
         pixel = np.int32(start)

@@ -21,16 +21,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import cuda, types
 
+from octopus.backends.cuda.language import cuda, device
 from octopus.kernels import images
-from octopus.kernels.cuda.plain import NUMBA_TYPES, STORES
-from octopus.kernels.cuda.ptx_addresses import LOADS_AT
+from octopus.kernels.arguments import IMAGES, PADDING
+from octopus.kernels.cuda.plain import STORES
+from octopus.kernels.cuda.ptx import LOADS_AT
 from octopus.kernels.cuda.tiles import IMAGE_COLUMNS, IMAGE_ROWS, PAD_BLOCKS
 from octopus.kernels.images import COLUMNS, FIRST_TILE, HEIGHT, LEFT, PIXEL_STEP, ROW_STEP, ROWS, TOP, WIDTH, WORDS
 
 ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it to a float64 leaves no bits for the fraction, ties go to even
-CHANNEL_VALUES = 4  # numbers of each kind among the arguments
 
 CURVES = {
     images.BILINEAR: images.bilinear,
@@ -39,19 +39,12 @@ CURVES = {
     images.TORCH_BICUBIC: images.torch_bicubic,
 }
 
-_axis_scale = cuda.jit(device=True)(images.axis_scale)
-_window = cuda.jit(device=True)(images.window)
-_whole_window = cuda.jit(device=True)(images.whole_window)
-_nearest_pixel = cuda.jit(device=True)(images.nearest_pixel)
-_fixed_weight = cuda.jit(device=True)(images.fixed_weight)
-_fixed_pixel = cuda.jit(device=True)(images.fixed_pixel)
-
-
-def argument_types(dtype: str) -> tuple:
-    """Numba types of the kernel's arguments, in order; `build` says what they are."""
-    table = types.CPointer(types.int64), types.CPointer(types.int32)
-    sides = (types.int32,) * 5
-    return (*table, types.int32, types.CPointer(NUMBA_TYPES[dtype]), *sides, *(types.float32,) * 3 * CHANNEL_VALUES)
+_axis_scale = device(images.axis_scale)
+_window = device(images.window)
+_whole_window = device(images.whole_window)
+_nearest_pixel = device(images.nearest_pixel)
+_fixed_weight = device(images.fixed_weight)
+_fixed_pixel = device(images.fixed_pixel)
 
 
 def build(
@@ -102,10 +95,11 @@ def build(
             for t in range(copies):
                 store(out, first + c * step + t * copy_step, value)
 
+    images_kernel.arguments = IMAGES.of(out=dtype)
     return images_kernel
 
 
-@cuda.jit(device=True)
+@device
 def _image_of(words, count, block):
     """The last image whose first tile is not behind a block: of those that begin together, the one with tiles."""
     low, high = np.int32(0), np.int32(count)
@@ -133,7 +127,7 @@ def _place(kind: str, layout: str, channels: int) -> Callable:
         block = np.int64(grid_y // merge) * (width // (patch * merge)) + grid_x // merge
         return out + (block * merge + grid_y % merge) * merge + grid_x % merge
 
-    row_of = cuda.jit(device=True)(row_of)
+    row_of = device(row_of)
 
     def in_rows(out, y, x, height, width, patch, merge, temporal):
         area = np.int64(patch) * patch
@@ -147,7 +141,7 @@ def _place(kind: str, layout: str, channels: int) -> Callable:
         return (row * patch * patch + pixel) * channels, np.int64(1), 1, np.int64(0)
 
     chosen = {"CTPP": in_rows, "PPC": in_interleaved_rows}.get(layout, in_image) if kind == "rows" else in_image
-    return cuda.jit(device=True)(chosen)
+    return device(chosen)
 
 
 def _nearest(source: str, channels: int) -> Callable:
@@ -161,18 +155,18 @@ def _nearest(source: str, channels: int) -> Callable:
         for c in range(channels):
             values[c] = np.float64(load(address + c * plane_step))
 
-    return cuda.jit(device=True)(sample)
+    return device(sample)
 
 
 def _axis(code: int, antialias: bool) -> tuple[Callable, Callable]:
     """Device functions: the pixels under the filter of an output pixel with the sum of their weights, and a weight."""
-    curve, whole = cuda.jit(device=True)(CURVES[code]), code == images.TORCH_BICUBIC
+    curve, whole = device(CURVES[code]), code == images.TORCH_BICUBIC
     reach = images.filter_support(code)
 
     def weight(pixel, centre, narrow):
         return curve((np.float64(pixel) - centre + 0.5) * narrow)
 
-    weight = cuda.jit(device=True)(weight)
+    weight = device(weight)
 
     def axis(index, size, count):
         scale, spread = _axis_scale(size, count, antialias)
@@ -184,7 +178,7 @@ def _axis(code: int, antialias: bool) -> tuple[Callable, Callable]:
             total += weight(pixel, centre, narrow)
         return start, stop, centre, narrow, total
 
-    return cuda.jit(device=True)(axis), weight
+    return device(axis), weight
 
 
 def _filtered(source: str, channels: int, code: int, antialias: bool, rounding: str) -> Callable:
@@ -223,7 +217,7 @@ def _filtered(source: str, channels: int, code: int, antialias: bool, rounding: 
             if rounded:
                 values[c] = (min(max(values[c], 0.0), 255.0) + ROUND) - ROUND
 
-    return cuda.jit(device=True)(sample)
+    return device(sample)
 
 
 def build_padding(dtype: str) -> Callable:
@@ -252,11 +246,5 @@ def build_padding(dtype: str) -> Callable:
             store(out, first * values + element, np.float32(0.0))
             element += step
 
+    padding_kernel.arguments = PADDING.of(out=dtype)
     return padding_kernel
-
-
-def padding_types(dtype: str) -> tuple:
-    """Numba types of the arguments of the kernel of `build_padding`."""
-    table = types.CPointer(types.int64), types.CPointer(types.int32)
-    out, mask = types.CPointer(NUMBA_TYPES[dtype]), types.CPointer(types.int32)
-    return (*table, types.int32, types.int32, types.int64, out, mask)

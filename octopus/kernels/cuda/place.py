@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import cuda
 
+from octopus.backends.cuda.language import device
 from octopus.kernels import geometry
 
 MODES = {"constant": geometry.CONSTANT, "edge": geometry.NEAREST, "reflect": geometry.REFLECT}
 
-_box_axis = cuda.jit(device=True)(geometry.box_axis)
-_box_is_usable = cuda.jit(device=True)(geometry.box_is_usable)
-_widen = cuda.jit(device=True)(geometry.widen)
-_span = cuda.jit(device=True)(geometry.span)
-_span_is_usable = cuda.jit(device=True)(geometry.span_is_usable)
-_reach_out = cuda.jit(device=True)(geometry.reach_out)
-_beyond_pixel = cuda.jit(device=True)(geometry.beyond_pixel)
-_inner_size = cuda.jit(device=True)(geometry.inner_size)
-_padding_before = cuda.jit(device=True)(geometry.padding_before)
-_way_back = cuda.jit(device=True)(geometry.way_back)
-_way_back_uncut = cuda.jit(device=True)(geometry.way_back_uncut)
-_filter_support = cuda.jit(device=True)(geometry.filter_support)
-_filter_reach = cuda.jit(device=True)(geometry.filter_reach)
+_box_axis = device(geometry.box_axis)
+_box_is_usable = device(geometry.box_is_usable)
+_widen = device(geometry.widen)
+_span = device(geometry.span)
+_span_is_usable = device(geometry.span_is_usable)
+_reach_out = device(geometry.reach_out)
+_beyond_pixel = device(geometry.beyond_pixel)
+_inner_size = device(geometry.inner_size)
+_padding_before = device(geometry.padding_before)
+_way_back = device(geometry.way_back)
+_way_back_uncut = device(geometry.way_back_uncut)
+_filter_support = device(geometry.filter_support)
+_filter_reach = device(geometry.filter_reach)
 
 
 def placer(edge: str, letterbox: bool, antialias: bool, pad_mode: str = "", reach: int = 1) -> Callable:
@@ -62,7 +62,7 @@ def placer(edge: str, letterbox: bool, antialias: bool, pad_mode: str = "", reac
             left, last_x, origin_x, extent_x, top, last_y, origin_y, extent_y, before, above, columns, rows,
         )  # fmt: skip
 
-    return cuda.jit(device=True)(place)
+    return device(place)
 
 
 def usable(pad_mode: str) -> Callable:
@@ -71,7 +71,7 @@ def usable(pad_mode: str) -> Callable:
     def span_is_usable(x1, y1, x2, y2, width, height):
         return _span_is_usable(x1, y1, x2, y2)
 
-    return cuda.jit(device=True)(span_is_usable) if pad_mode else _box_is_usable
+    return device(span_is_usable) if pad_mode else _box_is_usable
 
 
 def transform_store(pad_mode: str) -> Callable:
@@ -86,16 +86,16 @@ def transform_store(pad_mode: str) -> Callable:
         transform[4 * item + 2] = shift_x
         transform[4 * item + 3] = shift_y
 
-    return cuda.jit(device=True)(store_transform)
+    return device(store_transform)
 
 
-@cuda.jit(device=True)
+@device
 def image_index(index, size, mirrored):
     """The row or column of an item before it is flipped, which is shown at `index` of `size`."""
     return np.int32(np.int32(size - np.int32(1)) - index) if mirrored else np.int32(index)
 
 
-@cuda.jit(device=True)
+@device
 def mirror_transform(transform, item, flip, width, height):
     """Make the way back of an item that of the same one flipped, by two bits: see `stream.build`."""
     for axis in range(2):
@@ -120,4 +120,4 @@ def stand_in(pad_mode: str) -> Callable:
     def itself(index, limit):
         return index
 
-    return cuda.jit(device=True)(beyond if pad_mode else itself)
+    return device(beyond if pad_mode else itself)

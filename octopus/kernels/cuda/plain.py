@@ -4,93 +4,39 @@ how they read and store, and which rows of which item a thread makes. They do wh
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import cuda, types
 
+from octopus.backends.cuda.language import cuda, device
 from octopus.kernels import geometry
-from octopus.kernels.cuda.ptx_addresses import bfloat16_of
+from octopus.kernels.arguments import PLAIN, PLAIN_MANY
+from octopus.kernels.cuda import ptx
+from octopus.kernels.cuda.ptx import bfloat16_of
 from octopus.kernels.cuda.rows import VIDEO, Pixels, converter
 from octopus.kernels.cuda.tiles import ROWS
 
-_saturate_uint8 = cuda.jit(device=True)(geometry.saturate_uint8)
+_saturate_uint8 = device(geometry.saturate_uint8)
 
 
-@cuda.jit(device=True)
-def _store_float32(out, index, value):
-    cuda.stcs(out, index, value)
-
-
-@cuda.jit(device=True)
-def _store_float32_plain(out, index, value):
-    out[index] = value
-
-
-@cuda.jit(device=True)
+@device
 def _store_float16(out, index, value):
     out[index] = np.float16(value)
 
 
-@cuda.jit(device=True)
+@device
 def _store_bfloat16(out, index, value):
     out[index] = np.uint16(bfloat16_of(np.float32(value)))
 
 
-@cuda.jit(device=True)
+@device
 def _store_uint8(out, index, value):
     out[index] = np.uint8(_saturate_uint8(value))
 
 
-STORES = {
-    # Numba's simulator has no cache hints.
-    "float32": _store_float32 if getattr(cuda, "stcs", None) else _store_float32_plain,
-    "float16": _store_float16,
-    "bfloat16": _store_bfloat16,
-    "uint8": _store_uint8,
-}
+STORES = {"float32": ptx.store_float, "float16": _store_float16, "bfloat16": _store_bfloat16, "uint8": _store_uint8}
 SCALAR_CHANNELS = 4  # more have their gains, biases and padding in memory
 ELEMENTS = {"uint8": "uint8", "uint16": "uint16", "float32": "float32", "nv12": "uint8", "p010": "uint16"}  # of frames
-NUMBA_TYPES = {
-    "nv12": types.uint8,
-    "p010": types.uint16,
-    "uint8": types.uint8,
-    "uint16": types.uint16,
-    "int32": types.int32,
-    "int64": types.int64,
-    "float16": types.float16,
-    "bfloat16": types.uint16,  # its bits
-    "float32": types.float32,
-    "float64": types.float64,
-}
-
-
-def argument_types(
-    frame_dtype: str,
-    box_dtype: str,
-    out_dtype: str,
-    index_dtype: str | None = None,
-    many_channels: bool = False,
-    items: bool = False,
-) -> tuple:
-    """Numba types of the kernel's arguments, in order; with an `index_dtype`, of the one with options, and with `items`
-    of the one that has all. See `entry`."""
-    pixel, box, value = (types.CPointer(NUMBA_TYPES[name]) for name in (frame_dtype, box_dtype, out_dtype))
-    integers, pointer = (types.int32,), types.CPointer(types.float32)
-    of_channels = (pointer,) if many_channels else (types.float32,) * 4
-    plain = (pixel, *integers * 3, box, value, *integers * 4, *of_channels * 2)
-    if index_dtype is None:
-        return plain
-    index = types.CPointer(NUMBA_TYPES[index_dtype])
-    options = (*plain, types.int32, types.int64, index, pointer, *of_channels)
-    return (*options, *item_types(pixel)) if items else options
-
-
-def item_types(pixel: types.Type) -> tuple:
-    """Numba types of the arguments that kernels with `items` have, see `build`; `pixel` is that of the frame."""
-    reals = types.CPointer(types.float32)
-    of_items = (types.CPointer(types.int32), types.CPointer(types.uint8), types.int32, reals, reals)
-    return (*of_items, pixel, types.int32, *[types.float32] * 8)
 
 
 class Items(NamedTuple):
@@ -99,29 +45,26 @@ class Items(NamedTuple):
     pixels: Pixels
     counted: bool = False
     own: bool = False
+    box_dtype: str = "float32"
+    index_dtype: str = "int32"
 
     @classmethod
     def of(
-        cls, channels: int, *, frame_dtype: str = "uint8", order: str = "RGB", flipped: bool = False, **more: bool
+        cls, channels: int, *, frame_dtype: str = "uint8", order: str = "RGB", flipped: bool = False, **more: Any
     ) -> Items:
         """From the arguments with which kernels are built."""
         return cls(Pixels(channels, frame_dtype, order, flipped), **more)
-
-    @property
-    def any(self) -> bool:
-        """Whether the kernel has the arguments for items."""
-        return self.counted or self.own or self.pixels.flipped or self.pixels.is_video
 
 
 def framer(pixels: Pixels) -> Callable:
     """A device function: a frame as `reader` and `rows.source_rows` take it, and the way from row to row."""
 
-    @cuda.jit(device=True)
+    @device
     def planes(frame, pitch, chroma, chroma_pitch, coefficients):
         """Rows of video are numbered."""
         return (frame, chroma, pitch, chroma_pitch, coefficients), np.int32(1)
 
-    @cuda.jit(device=True)
+    @device
     def itself(frame, pitch, chroma, chroma_pitch, coefficients):
         return frame, pitch
 
@@ -134,7 +77,7 @@ def reader(pixels: Pixels) -> Callable:
     if pixels.is_video:
         convert, load_pair = converter(pixels.dtype), VIDEO[pixels.dtype].pair
 
-        @cuda.jit(device=True)
+        @device
         def read_video(frame, source, column, into):
             luma, chroma, pitch, chroma_pitch, coefficients = frame
             pair = (source >> np.int64(1)) * np.int64(chroma_pitch) + np.int64(column & np.int32(-2))
@@ -143,7 +86,7 @@ def reader(pixels: Pixels) -> Callable:
 
         return read_video
 
-    @cuda.jit(device=True)
+    @device
     def read(frame, source, column, into):
         at = source + np.int64(column) * stored
         for c in range(channels):
@@ -156,13 +99,13 @@ def value_reader(pixels: Pixels) -> Callable:
     """The same of one channel, for `sampling.sampler`."""
     pixel, stored, turned = reader(pixels), pixels.stored, pixels.turned
 
-    @cuda.jit(device=True)
+    @device
     def of_video(frame, start, pitch, row, column, channel):
         values = cuda.local.array(3, np.float32)
         pixel(frame, start + np.int64(row) * pitch, column, values)
         return values[channel]
 
-    @cuda.jit(device=True)
+    @device
     def value(frame, start, pitch, row, column, channel):
         at = start + np.int64(row) * pitch + np.int64(column) * stored
         return np.float32(frame[at + (2 - channel if turned else channel)])
@@ -174,11 +117,11 @@ def of_items(tile: Callable, kind: Items) -> Callable:
     """A device function: `tile` for items of which each may be flipped, and have a normalisation of its own."""
     channels, counted, flipped = kind.pixels.channels, kind.counted, kind.pixels.flipped
 
-    @cuda.jit(device=True)
+    @device
     def shared(item, gain, bias, pad, means, stds, gains, biases, pads):
         return gain, bias, pad
 
-    @cuda.jit(device=True)
+    @device
     def own(item, gain, bias, pad, means, stds, gains, biases, pads):
         for c in range(channels):
             at = np.int64(item) * channels + c
@@ -189,7 +132,7 @@ def of_items(tile: Callable, kind: Items) -> Callable:
 
     normal_of = own if kind.own else shared
 
-    @cuda.jit(device=True)
+    @device
     def item_tile(
         frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
         frames, frame_step, frame_index, transform, pad, count, flips, flip_step, means, stds,
@@ -198,11 +141,11 @@ def of_items(tile: Callable, kind: Items) -> Callable:
         if counted and item >= np.int32(count[0]):
             return
         # Memory of this function: what a called one has is gone when it returns.
-        room = (
+        a, b, c = (
             cuda.local.array(channels, np.float32), cuda.local.array(channels, np.float32),
             cuda.local.array(channels, np.float32),
         )  # fmt: skip
-        gains, biases, pads = normal_of(item, gain, bias, pad, means, stds, *room)
+        gains, biases, pads = normal_of(item, gain, bias, pad, means, stds, a, b, c)
         flip = np.int32(flips[np.int64(item) * np.int64(flip_step)]) if flipped else np.int32(0)
         tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gains, biases,
              frames, frame_step, frame_index, transform, pads, flip)  # fmt: skip
@@ -210,16 +153,10 @@ def of_items(tile: Callable, kind: Items) -> Callable:
     return item_tile
 
 
-def entry(name: str, tile: Callable, kind: Items, options: bool) -> Callable:
+def entry(name: str, tile: Callable, kind: Items, out_dtype: str) -> Callable:
     """A kernel around the device function that does the work of a thread.
 
-    Its arguments are `frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y`, then the gain
-    of four channels and the bias of four: `pitch` is the frame's row length in elements, `boxes` holds
-    `x1, y1, x2, y2` per item. With `options` follow `frames, frame_step, frame_index, transform`, and four channels of
-    padding, normalised: `frame_step` is the way from one frame to the next in elements, `frame_index` holds the frame
-    of each item, `transform` takes `scale_x, scale_y, shift_x, shift_y` per item. More than four channels always have
-    these, and three pointers to gains, biases and padding in the place of numbers. Where `kind` asks for them follow
-    the arguments that `stream.build` describes. Grid and block are one-dimensional::
+    Its arguments are `arguments.PLAIN`, or `PLAIN_MANY`; grid and block are one-dimensional::
 
         blockIdx.x = (item * tiles_y + band) * tiles_x + strip
         threadIdx.x = column within the strip
@@ -232,34 +169,9 @@ def entry(name: str, tile: Callable, kind: Items, options: bool) -> Callable:
           +-----------+-----+
     """
 
-    def kernel(
-        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y,
-        gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
-    ):  # fmt: skip
-        gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
-        # The last arguments are never read.
-        tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-             np.int32(1), np.int64(0), boxes, out, bias, np.int32(0))  # fmt: skip
-
-    def kernel_with_options(
-        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y,
-        gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
-        frames, frame_step, frame_index, transform, pad0, pad1, pad2, pad3,
-    ):  # fmt: skip
-        gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
-        tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-             frames, frame_step, frame_index, transform, (pad0, pad1, pad2, pad3), np.int32(0))  # fmt: skip
-
-    def kernel_of_many_channels(
-        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-        frames, frame_step, frame_index, transform, pad,
-    ):  # fmt: skip
-        tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
-             frames, frame_step, frame_index, transform, pad, np.int32(0))  # fmt: skip
-
     frame_of, item_tile = framer(kind.pixels), of_items(tile, kind)
 
-    def kernel_with_items(
+    def kernel(
         frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y,
         gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
         frames, frame_step, frame_index, transform, pad0, pad1, pad2, pad3,
@@ -271,7 +183,7 @@ def entry(name: str, tile: Callable, kind: Items, options: bool) -> Callable:
                   frames, frame_step, frame_index, transform, (pad0, pad1, pad2, pad3),
                   count, flips, flip_step, means, stds)  # fmt: skip
 
-    def kernel_of_many_channels_with_items(
+    def kernel_of_many_channels(
         frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
         frames, frame_step, frame_index, transform, pad,
         count, flips, flip_step, means, stds, chroma, chroma_pitch, yg, rv, r0, gu, gv, g0, bu, b0,
@@ -279,16 +191,16 @@ def entry(name: str, tile: Callable, kind: Items, options: bool) -> Callable:
         item_tile(frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
                   frames, frame_step, frame_index, transform, pad, count, flips, flip_step, means, stds)  # fmt: skip
 
-    chosen = kernel_with_options if options else kernel
-    if kind.pixels.channels > SCALAR_CHANNELS:
-        chosen = kernel_of_many_channels_with_items if kind.any else kernel_of_many_channels
-    elif kind.any:
-        chosen = kernel_with_items
-    chosen.__name__ = chosen.__qualname__ = chosen.__name__.replace("kernel", name)
+    many = kind.pixels.channels > SCALAR_CHANNELS
+    chosen = kernel_of_many_channels if many else kernel
+    chosen.__name__ = chosen.__qualname__ = name
+    pixels = kind.pixels.dtype
+    table = PLAIN_MANY if many else PLAIN
+    chosen.arguments = table.of(frame=pixels, box=kind.box_dtype, out=out_dtype, index=kind.index_dtype)
     return chosen
 
 
-@cuda.jit(device=True)
+@device
 def box_in_memory(boxes, item):
     """The four numbers of a box."""
     return (
@@ -310,7 +222,7 @@ def steps_of(channels: int, out_dtype: str, layout: str, letterbox: bool, indexe
     store, planar = STORES[out_dtype], layout == "NCHW"
     empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
 
-    @cuda.jit(device=True)
+    @device
     def place(out_width, out_height, tiles_x, tiles_y):
         """Item, first row, row to stop before and column, where the first value goes, and the ways from there to the
         next channel and row."""
@@ -326,7 +238,7 @@ def steps_of(channels: int, out_dtype: str, layout: str, letterbox: bool, indexe
         at = np.int64(item) * plane * channels + row * row_step + column * column_step
         return item, row, min(np.int32(row + ROWS), out_height), column, at, channel_step, row_step
 
-    @cuda.jit(device=True)
+    @device
     def frame(good, item, frames, frame_step, frame_index):
         """Whether the item can still be made, and where its frame begins."""
         start = np.int64(0)
@@ -336,7 +248,7 @@ def steps_of(channels: int, out_dtype: str, layout: str, letterbox: bool, indexe
             start = number * frame_step
         return good, start
 
-    @cuda.jit(device=True)
+    @device
     def leave(out, at, channel_step, row_step, row, stop, transform, item, first):
         """Fill the thread's rows, and the first one the item's transform."""
         while row < stop:

@@ -1,229 +1,215 @@
-"""The few instructions that Numba's kernel language has no words for, as inline PTX.
+"""The instructions that the kernel language has no words for: one table of PTX.
 
-Each also has a plain version for Numba's simulator, which executes Python. Nothing else in the kernels knows how Numba
-makes code, so that a successor of Numba needs another version of this file alone.
+Each line is a device function: its emulation's name, its text, its result, its arguments (see `language.instruction`).
+
+A product is `mma.sync.m16n8k32` of int8 weights and uint8 pixels, exact in int32. Lane `l = 4 * g + t` of a warp holds
+(PTX ISA, "Matrix Fragments for mma.m16n8k32"; four values of a row lie in one word)::
+
+    A (16 x 32 weights)  words 0, 1: rows g and g + 8, columns 4t to 4t + 3;  words 2, 3: the same rows, 16 columns on
+    B (32 x 8 pixels)    word 0: rows 4t to 4t + 3 of column g;               word 1: 16 rows on
+    D (16 x 8 sums)      0, 1: row g, columns 2t and 2t + 1;                  2, 3: row g + 8
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
-from llvmlite import ir
-from numba import config, cuda, types
 
-from octopus.backends.cuda.launch import TAIL
-from octopus.kernels.images import bfloat16_bits
+from octopus.backends.cuda.language import TAIL_PLACE, bits_as_float, cuda, device, emulated, instruction
+from octopus.kernels.cuda.image_kind import CHUNK, DIGIT_BYTES, NARROW_PLACES, PLACES
+from octopus.kernels.cuda.tile_grid import BATCH as LOADS
+from octopus.kernels.cuda.tile_grid import THREADS
 
-SIMULATED = bool(config.ENABLE_CUDASIM)
 MAGIC = 0x4B000000  # bits of the float32 8388608.0, whose last bits count ones
 MAGIC_VALUE = np.float32(8388608.0)
 ROUND = "0f4B400000"  # 1.5 * 2**23: adding it rounds half to even and leaves the integer in the low bits
 HALF_PAIR_CAPABILITY = (8, 0)  # from here on one instruction converts two float32 to float16
-
-if SIMULATED:
-
-    def intrinsic(function: Callable) -> Callable:
-        """Stand-in: in the simulator none of these is ever called."""
-        return function
-
-else:
-    from numba.cuda.extending import intrinsic
-
-
-def _element(context, builder, signature, args):
-    """Address of element `index` of the pointer in front of it."""
-    return builder.gep(args[0], [context.cast(builder, args[1], signature.args[1], types.int64)])
-
-
-def _assembly(result, arguments, text: str, constraints: str, side_effect: bool = False):
-    kind = ir.FunctionType(result, [argument.type for argument in arguments])
-    return ir.InlineAsm(kind, text, constraints, side_effect=side_effect)
-
-
-def _reader(suffix: str) -> Callable:
-    """`load(frame, index)`: through the read-only cache, as uint32; `index` counts elements of the frame."""
-
-    @intrinsic
-    def load(typing_context, frame, index):
-        def generate(context, builder, signature, args):
-            address = _element(context, builder, signature, args)
-            text = f"ld.global.nc.{suffix} $0, [$1];"
-            return builder.call(_assembly(ir.IntType(32), [address], text, "=r,l"), [address])
-
-        return types.uint32(frame, index), generate
-
-    return load
-
-
-def _quad_reader(suffix: str, letter: str, kind, element) -> Callable:
-    """`load(source, index)`: four neighbouring 32-bit elements at once; the address is a multiple of 16."""
-
-    @intrinsic
-    def load(typing_context, source, index):
-        def generate(context, builder, signature, args):
-            address = _element(context, builder, signature, args)
-            text = f"ld.global.nc.L1::no_allocate.v4.{suffix} {{$0, $1, $2, $3}}, [$4];"
-            constraints = ",".join([f"={letter}"] * 4 + ["l"])
-            found = builder.call(_assembly(ir.LiteralStructType([kind] * 4), [address], text, constraints), [address])
-            parts = [builder.extract_value(found, i) for i in range(4)]
-            return context.make_tuple(builder, signature.return_type, parts)
-
-        return types.UniTuple(element, 4)(source, index), generate
-
-    return load
-
-
-@intrinsic
-def _tail_floats(typing_context, item):
-    def generate(context, builder, signature, args):
-        text = f"{{.reg .b64 a, b; mov.b64 a, {TAIL}; mul.wide.s32 b, $4, 16; add.s64 a, a, b; "
-        text += "ld.param.v4.f32 {$0, $1, $2, $3}, [a];}"
-        kind = ir.LiteralStructType([ir.FloatType()] * 4)
-        found = builder.call(_assembly(kind, args, text, "=f,=f,=f,=f,r"), args)
-        parts = [builder.extract_value(found, i) for i in range(4)]
-        return context.make_tuple(builder, signature.return_type, parts)
-
-    return types.UniTuple(types.float32, 4)(types.int32), generate
-
-
-@intrinsic
-def _prefetch(typing_context, frame, index):
-    def generate(context, builder, signature, args):
-        address = _element(context, builder, signature, args)
-        call = _assembly(ir.VoidType(), [address], "prefetch.global.L2 [$0];", "l", True)
-        builder.call(call, [address])
-        return context.get_dummy_value()
-
-    return types.void(frame, index), generate
-
-
-@intrinsic
-def _funnel(typing_context, low, high, shift):
-    def generate(context, builder, signature, args):
-        return builder.call(_assembly(ir.IntType(32), args, "shf.r.wrap.b32 $0, $1, $2, $3;", "=r,r,r,r"), args)
-
-    return types.uint32(types.uint32, types.uint32, types.uint32), generate
-
-
-@intrinsic
-def _permute(typing_context, low, high, selector):
-    def generate(context, builder, signature, args):
-        return builder.call(_assembly(ir.IntType(32), args, "prmt.b32 $0, $1, $2, $3;", "=r,r,r,r"), args)
-
-    return types.uint32(types.uint32, types.uint32, types.uint32), generate
-
-
-def _mixer(half: str) -> Callable:
-    """`8388608 + a * low + b * high` as float32, of two bytes of a word and two weights of 16 bits in another."""
-
-    @intrinsic
-    def mix(typing_context, weights, pairs):
-        def generate(context, builder, signature, args):
-            text = f"{{.reg .b32 s; dp2a.{half}.u32.u32 s, $1, $2, {MAGIC}; mov.b32 $0, s;}}"
-            return builder.call(_assembly(ir.FloatType(), args, text, "=f,r,r"), args)
-
-        return types.float32(types.uint32, types.uint32), generate
-
-    return mix
-
-
-def _byte_joiner(kind, letter: str) -> Callable:
-    """`join(a, b, c, d)`: the lowest bytes of four numbers of 32 bits as one word."""
-
-    @intrinsic
-    def join(typing_context, a, b, c, d):
-        def generate(context, builder, signature, args):
-            text = "prmt.b32 x, $1, $2, 0x0040; prmt.b32 y, $3, $4, 0x0040; prmt.b32 $0, x, y, 0x5410;"
-            text, constraints = f"{{.reg .b32 x, y; {text}}}", ",".join(["=r", *letter * 4])
-            return builder.call(_assembly(ir.IntType(32), args, text, constraints), args)
-
-        return types.uint32(kind, kind, kind, kind), generate
-
-    return join
-
-
-def _word_writer(count: int) -> Callable:
-    """`store(out, index, words)`: so many words to `out[index:index + 4 * count]`, which leave the cache first."""
-    vector = f".v{count}" if count > 1 else ""
-    text = f"st.global.cs{vector}.b32 [$0], {{{', '.join(_registers(count))}}};"
-
-    @intrinsic
-    def store(typing_context, out, index, words):
-        def generate(context, builder, signature, args):
-            parts = [builder.extract_value(args[2], i) for i in range(count)]
-            given = [_element(context, builder, signature, args), *parts]
-            builder.call(_assembly(ir.VoidType(), given, text, ",".join(["l", *"r" * count]), True), given)
-            return context.get_dummy_value()
-
-        return types.void(out, index, words), generate
-
-    return store
-
-
-@intrinsic
-def _bits_as_float(typing_context, bits):
-    def generate(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.FloatType())
-
-    return types.float32(types.uint32), generate
-
-
-@intrinsic
-def _reciprocal(typing_context, value):
-    def generate(context, builder, signature, args):
-        return builder.call(_assembly(ir.FloatType(), args, "rcp.approx.ftz.f32 $0, $1;", "=f,f"), args)
-
-    return types.float32(types.float32), generate
-
-
-@intrinsic
-def _saturated(typing_context, a, b, c):
-    def generate(context, builder, signature, args):
-        text = "fma.rn.sat.f32 $0, $1, $2, $3;"
-        return builder.call(_assembly(ir.FloatType(), args, text, "=f,f,f,f"), args)
-
-    return types.float32(types.float32, types.float32, types.float32), generate
-
-
-def _byte_reader(position: int) -> Callable:
-    """`8388608 + byte` of a word as float32 in one instruction: the byte becomes the last bits of that number."""
-
-    @intrinsic
-    def byte(typing_context, word):
-        def generate(context, builder, signature, args):
-            text = f"{{.reg .b32 p; prmt.b32 p, $1, {MAGIC}, 0x744{position}; mov.b32 $0, p;}}"
-            return builder.call(_assembly(ir.FloatType(), args, text, "=f,r"), args)
-
-        return types.float32(types.uint32), generate
-
-    return byte
-
-
-def _writer(text: str, count: int) -> Callable:
-    """`store(out, index, values)`: `count` float32 to `out[index:index + count]`, converted by `text`."""
-
-    @intrinsic
-    def store(typing_context, out, index, values):
-        def generate(context, builder, signature, args):
-            address = _element(context, builder, signature, args)
-            parts = [builder.extract_value(args[2], i) for i in range(count)]
-            constraints = ",".join(["l", *"f" * count])
-            builder.call(_assembly(ir.VoidType(), [address, *parts], text, constraints, True), [address, *parts])
-            return context.get_dummy_value()
-
-        return types.void(out, index, values), generate
-
-    return store
-
-
-def _registers(count: int, first: int = 1) -> list[str]:
-    return [f"${first + i}" for i in range(count)]
+WORD, FLOAT, DOUBLE, INT, LONG, AT, VOID = "uint32", "float32", "float64", "int32", "int64", "address", "void"
+_active = partial(instruction, volatile=True)  # for what does more than give a result
+WARPS = THREADS // 32
+
+
+def _list(first: int, count: int) -> str:
+    return "{" + ", ".join(f"${first + i}" for i in range(count)) + "}"
+
+
+# Elements of a frame, through the read-only cache, as uint32. Words and halves lie at multiples of their size.
+PIXEL_LOADS = {
+    "uint8": instruction("load_pixel", "ld.global.nc.u8 $0, [$1];", WORD, AT),
+    "uint16": instruction("load_pixel", "ld.global.nc.u16 $0, [$1];", WORD, AT),
+}
+load_word = instruction("load_word", "ld.global.nc.u32 $0, [$1];", WORD, AT)
+load_half = instruction("load_half", "ld.global.nc.u16 $0, [$1];", WORD, AT)
+# Sixteen bytes at a multiple of 16, past the L1.
+_FOUR = "ld.global.nc.L1::no_allocate.v4.{} {{$0, $1, $2, $3}}, [$4];"
+load_floats = instruction("load_floats", _FOUR.format("f32"), f"{FLOAT}*4", AT)
+load_words = instruction("load_words", _FOUR.format("u32"), f"{WORD}*4", AT)
+# Elements at an address that a kernel reads from memory: images of which each has its own.
+LOADS_AT = {
+    "uint8": instruction("load_uint8_at", "ld.global.nc.u8 $0, [$1];", WORD, LONG),
+    "uint16": instruction("load_uint16_at", "ld.global.nc.u16 $0, [$1];", WORD, LONG),
+    "float32": instruction("load_float32_at", "ld.global.nc.f32 $0, [$1];", FLOAT, LONG),
+}
+load_byte = _active(
+    "load_byte", "{.reg .b64 a; cvt.u64.u32 a, $2; add.s64 a, a, $1; ld.global.nc.u8 $0, [a];}", WORD, LONG, INT
+)
+# Ask for the cache line of an element; nothing waits for it.
+prefetch = _active("prefetch", "prefetch.global.L2 [$0];", VOID, AT)
+# Four float32 of the kernel's last argument, an array by value.
+tail_floats = instruction(
+    "tail_floats",
+    f"{{.reg .b64 a, b; mov.b64 a, {TAIL_PLACE}; mul.wide.s32 b, $4, 16; add.s64 a, a, b; "
+    "ld.param.v4.f32 {$0, $1, $2, $3}, [a];}",
+    f"{FLOAT}*4", INT,
+)  # fmt: skip
+
+# The 32 bits of two words (low, high) from a bit on; four of their eight bytes, as a selector's digits say.
+funnel = instruction("funnel", "shf.r.wrap.b32 $0, $1, $2, $3;", WORD, WORD, WORD, WORD)
+permute = instruction("permute", "prmt.b32 $0, $1, $2, $3;", WORD, WORD, WORD, WORD)
+# `8388608 + byte` of a word as float32: the byte becomes the last bits of that number.
+byte0, byte1, byte2, byte3 = (
+    instruction(f"byte{i}", f"{{.reg .b32 p; prmt.b32 p, $1, {MAGIC}, 0x744{i}; mov.b32 $0, p;}}", FLOAT, WORD)
+    for i in range(4)
+)
+# `8388608 + a * low + b * high` as float32, of two bytes of a word and two weights of 16 bits in another.
+mix_low, mix_high = (
+    instruction(
+        f"mix_{name}", f"{{.reg .b32 s; dp2a.{half}.u32.u32 s, $1, $2, {MAGIC}; mov.b32 $0, s;}}", FLOAT, WORD, WORD
+    )
+    for name, half in (("low", "lo"), ("high", "hi"))
+)
+# The lowest bytes of four numbers as one word; of integers, or of floats 8388608 too large.
+_JOIN = "{.reg .b32 x, y; prmt.b32 x, $1, $2, 0x0040; prmt.b32 y, $3, $4, 0x0040; prmt.b32 $0, x, y, 0x5410;}"
+join_bytes = instruction("join_bytes", _JOIN, WORD, WORD, WORD, WORD, WORD)
+pack = instruction("pack", _JOIN, WORD, FLOAT, FLOAT, FLOAT, FLOAT)
+# Bytes 0 and 2 of two words, bytes 1 and 3 of them.
+low_bytes = instruction("low_bytes", "prmt.b32 $0, $1, $2, 0x6420;", WORD, WORD, WORD)
+high_bytes = instruction("high_bytes", "prmt.b32 $0, $1, $2, 0x7531;", WORD, WORD, WORD)
+# Byte `i` of two words into one; the upper half gets the second's sign, which must be 0.
+pick0, pick1, pick2, pick3 = (
+    instruction(f"pick{i}", f"prmt.b32 $0, $1, $2, {selector};", WORD, WORD, WORD)
+    for i, selector in enumerate((0xCC40, 0xDD51, 0xEE62, 0xFF73))
+)
+# int32, each cut to 0..255 (or 65535), as the bytes (halves) of a word, the first the lowest.
+pack_bytes = instruction(
+    "pack_bytes",
+    "{.reg .b32 h; cvt.pack.sat.u8.s32.b32 h, $4, $3, 0; cvt.pack.sat.u8.s32.b32 $0, $2, $1, h;}",
+    WORD, INT, INT, INT, INT,
+)  # fmt: skip
+pack_two = instruction("pack_two", "cvt.pack.sat.u8.s32.b32 $0, $2, $1, 0;", WORD, INT, INT)
+pack_halves = instruction("pack_halves", "cvt.pack.sat.u16.s32 $0, $2, $1;", WORD, INT, INT)
+# The sum of a word's bytes (halves), each times the byte of another beside it, and a third number.
+dot_bytes = instruction("dot_bytes", "dp4a.u32.u32 $0, $1, $2, $3;", WORD, WORD, WORD, WORD)
+dot_halves = instruction("dot_halves", "dp2a.lo.u32.u32 $0, $1, $2, $3;", WORD, WORD, WORD, WORD)
+# The bits from one place to below another.
+byte_mask = instruction(
+    "byte_mask", "{.reg .b32 a, b; shl.b32 a, 1, $1; shl.b32 b, 1, $2; sub.u32 $0, b, a;}", WORD, INT, INT, early=True
+)
+# Of two int32 that are not negative, rounded down, without the 64 bits that Numba would take.
+quotient = instruction("quotient", "div.u32 $0, $1, $2;", INT, INT, INT)
+# The value; the compiler doesn't know that, and so doesn't unroll a loop that it counts.
+opaque = _active("opaque", "mov.b32 $0, $1;", INT, INT)
+
+reciprocal = instruction("reciprocal", "rcp.approx.ftz.f32 $0, $1;", FLOAT, FLOAT)  # but for the last bit
+saturated = instruction("saturated", "fma.rn.sat.f32 $0, $1, $2, $3;", FLOAT, FLOAT, FLOAT, FLOAT)  # a * b + c, 0 to 1
+fma = instruction("fma", "fma.rn.f32 $0, $1, $2, $3;", FLOAT, FLOAT, FLOAT, FLOAT)
+exp2 = instruction("exp2", "ex2.approx.f32 $0, $1;", FLOAT, FLOAT)  # within two units in the last place
+rounded_byte = instruction(
+    "rounded_byte",
+    f"{{.reg .f32 v; max.f32 v, $1, 0f00000000; min.f32 v, v, 0f437F0000; add.f32 v, v, {ROUND}; mov.b32 $0, v;}}",
+    WORD, FLOAT,
+)  # fmt: skip
+# Never fused into one rounding with what follows: Pillow's last bits.
+add = instruction("add", "add.rn.f64 $0, $1, $2;", DOUBLE, DOUBLE, DOUBLE)
+times = instruction("times", "mul.rn.f64 $0, $1, $2;", DOUBLE, DOUBLE, DOUBLE)
+
+# `sums + weights @ pixels`; all lanes of a warp take part.
+multiply = _active(
+    "multiply",
+    "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 "
+    + ", ".join([_list(0, 4), _list(8, 4), _list(12, 2), _list(4, 4)]) + ";",
+    f"{INT}*4", f"{INT}*4", f"{WORD}*4", WORD, WORD,
+)  # fmt: skip
+# A lane's words of one product's weights, at an address in shared memory: highest digit, middle one, lowest.
+load_weights = _active(
+    "load_weights",
+    " ".join(f"ld.shared.v4.b32 {_list(4 * digit, 4)}, [$12 + {DIGIT_BYTES * digit}];" for digit in range(3)),
+    f"{WORD}*4*3", WORD, early=True,
+)  # fmt: skip
+# Words of shared memory.
+load1, load2, load4 = (
+    _active(f"load{n}", f"ld.shared{f'.v{n}' if n > 1 else ''}.b32 {_list(0, n)}, [${n}];", f"{WORD}*{n}", WORD)
+    for n in (1, 2, 4)
+)
+store1, store2, store4 = (
+    _active(f"store{n}", f"st.shared{f'.v{n}' if n > 1 else ''}.b32 [$0], {_list(1, n)};", VOID, WORD, f"{WORD}*{n}")
+    for n in (1, 2, 4)
+)
+store_byte, store_half = (
+    _active(f"store_{kind}", f"{{.reg .b16 h; cvt.u16.u32 h, $1; st.shared.{kind} [$0], h;}}", VOID, WORD, f"{WORD}*1")
+    for kind in ("b8", "b16")
+)
+# Words that lie some bytes apart, each into a register of its own: products want them in other pairs.
+ring2, ring4, row3 = (
+    _active(
+        f"words_{n}_{apart}", " ".join(f"ld.shared.b32 ${i}, [${n} + {apart * i}];" for i in range(n)),
+        f"{WORD}*{n}", WORD, early=True,
+    )
+    for n, apart in ((2, 128), (4, 128), (3, 4))
+)  # fmt: skip
+
+
+def _copies() -> str:
+    """Of `copy_piece`: places and conditions first, for copies that are not neighbours cost a wait each."""
+    text = "{.reg .pred p0, p1, p2; .reg .b64 a0, a1, a2; .reg .b32 x; "
+    for i in range(3):
+        text += f"setp.lt.s32 p{i}, $3, ${7 + i}; add.s32 x, $2, ${4 + i}; "
+        text += f"cvt.u64.u32 a{i}, x; add.s64 a{i}, a{i}, $1; "
+    for i in range(3):  # into L2 alone: in L1 as well 224 x 224 took 313 us instead of 290
+        text += f"@p{i} cp.async.cg.shared.global [$0 + {32 * CHUNK * i}], [a{i}], {CHUNK}; "
+    return text + "}"
+
+
+# `copy_piece(place, base, run, piece, offsets, wanted)`: have three times 16 bytes copied to `place` and 32 copies on,
+# from `base + run` and an offset of each on, each if `piece < wanted`; nothing waits for them.
+copy_piece = _active("copy_piece", _copies(), VOID, WORD, LONG, INT, INT, f"{INT}*3", f"{INT}*3")
+commit = _active("commit", "cp.async.commit_group;", VOID)  # what a lane asked for since the last is a piece
+# For all pieces of a lane but the last ones.
+wait = _active("wait", f"cp.async.wait_group {PLACES - 2};", VOID)
+wait_narrow = _active("wait_narrow", f"cp.async.wait_group {NARROW_PLACES - 2};", VOID)
+wait_all = _active("wait_all", "cp.async.wait_all;", VOID)
+
+
+def _four_if() -> str:
+    """Four loads of sixteen bytes, each on its own condition, none of which waits for another."""
+    lines = [".reg .pred p;", *(f"mov.u32 ${i}, 0;" for i in range(LOADS * 4))]
+    for i in range(LOADS):
+        lines.append(f"setp.ne.u32 p, ${LOADS * 5 + i}, 0;")
+        lines.append(f"@p ld.global.nc.L1::no_allocate.v4.u32 {_list(4 * i, 4)}, [${LOADS * 4 + i}];")
+    return "{" + " ".join(lines) + "}"
+
+
+# Sixteen bytes from each of four indices on, past the L1, and one byte; zeros unless wanted.
+load_four_if = instruction(
+    "load_four_if", _four_if(), f"{WORD}*4*{LOADS}", f"{AT}*{LOADS}", f"{WORD}*{LOADS}", early=True
+)
+load_byte_if = instruction(
+    "load_byte_if", "{.reg .pred p; setp.ne.u32 p, $2, 0; mov.u32 $0, 0; @p ld.global.nc.u8 $0, [$1];}",
+    WORD, AT, WORD, early=True,
+)  # fmt: skip
+# On 64-bit words of device memory; what was there before.
+atomic_add = _active("atomic_add", "atom.global.add.u64 $0, [$1], $2;", LONG, AT, LONG)
+atomic_exchange = _active("atomic_exchange", "atom.global.exch.b64 $0, [$1], $2;", LONG, AT, LONG)
+
+store_float = _active("store_float", "st.global.cs.f32 [$0], $1;", VOID, AT, FLOAT)
+store_word = _active("store_words", "st.global.cs.b32 [$0], {$1};", VOID, AT, f"{WORD}*1")
+store_words = _active("store_words", "st.global.cs.v4.b32 [$0], {$1, $2, $3, $4};", VOID, AT, f"{WORD}*4")
 
 
 def _float32_text(count: int) -> str:
-    vector = f".v{count}" if count > 1 else ""
-    return f"st.global.cs{vector}.f32 [$0], {{{', '.join(_registers(count))}}};"
+    return f"st.global.cs{f'.v{count}' if count > 1 else ''}.f32 [$0], {_list(1, count)};"
 
 
 def _float16_text(count: int, pairs: bool) -> str:
@@ -238,12 +224,15 @@ def _float16_text(count: int, pairs: bool) -> str:
             lines.append(f"cvt.rn.f16x2.f32 {word}, {high}, {low};")
         else:
             lines.append(f"cvt.rn.f16.f32 lo, {low}; cvt.rn.f16.f32 hi, {high}; mov.b32 {word}, {{lo, hi}};")
+    return _stored(lines, words)
+
+
+def _stored(lines: list[str], words: list[str]) -> str:
     vector = f".v{len(words)}" if len(words) > 1 else ""
-    lines.append(f"st.global.cs{vector}.b32 [$0], {{{', '.join(words)}}};")
-    return "{" + " ".join(lines) + "}"
+    return "{" + " ".join([*lines, f"st.global.cs{vector}.b32 [$0], {{{', '.join(words)}}};"]) + "}"
 
 
-def bfloat16_text(word: str, value: str) -> str:
+def _bfloat16_text(word: str, value: str) -> str:
     """The bits of the bfloat16 nearest to a float32, by integers; for NaN, a quiet one."""
     return (
         f"{{.reg .b32 b; .reg .pred n; mov.b32 b, {value}; testp.notanumber.f32 n, {value}; shr.u32 {word}, b, 16; "
@@ -252,12 +241,16 @@ def bfloat16_text(word: str, value: str) -> str:
     )
 
 
+# Bits of the bfloat16 nearest to a float32, ties to even.
+bfloat16_of = instruction("bfloat16_of", _bfloat16_text("$0", "$1"), WORD, FLOAT, early=True)
+
+
 def _bfloat16_store(count: int, pairs: bool) -> str:
     """Two bfloat16 per 32-bit register; memory is seen as uint16."""
     if count == 1 and pairs:
         return "{.reg .b16 h; cvt.rn.bf16.f32 h, $1; st.global.cs.b16 [$0], h;}"
     if count == 1:
-        return f"{{.reg .b32 w; .reg .b16 h; {bfloat16_text('w', '$1')} cvt.u16.u32 h, w; st.global.cs.b16 [$0], h;}}"
+        return f"{{.reg .b32 w; .reg .b16 h; {_bfloat16_text('w', '$1')} cvt.u16.u32 h, w; st.global.cs.b16 [$0], h;}}"
     words = [f"w{i}" for i in range(count // 2)]
     lines = [f".reg .b32 {', '.join(words)}, lo, hi;"]
     for i, word in enumerate(words):
@@ -265,16 +258,16 @@ def _bfloat16_store(count: int, pairs: bool) -> str:
         if pairs:
             lines.append(f"cvt.rn.bf16x2.f32 {word}, {high}, {low};")
         else:
-            lines.append(f"{bfloat16_text('lo', low)} {bfloat16_text('hi', high)} prmt.b32 {word}, lo, hi, 0x5410;")
-    vector = f".v{len(words)}" if len(words) > 1 else ""
-    return "{" + " ".join([*lines, f"st.global.cs{vector}.b32 [$0], {{{', '.join(words)}}};"]) + "}"
+            lines.append(f"{_bfloat16_text('lo', low)} {_bfloat16_text('hi', high)} prmt.b32 {word}, lo, hi, 0x5410;")
+    return _stored(lines, words)
 
 
 def _uint8_text(count: int, saturate: bool) -> str:
     """Rounded to integers by one addition each; `prmt` puts the four low bytes into one word."""
     lines = [".reg .f32 v; .reg .b16 h; .reg .b32 a, b, c, d, w0, w1, w2, w3;"]
     for word in range(-(-count // 4)):
-        for register, name in zip(_registers(min(count, 4), 4 * word + 1), "abcd", strict=False):
+        for number, name in enumerate("abcd"[: min(count, 4)]):
+            register = f"${4 * word + 1 + number}"
             clamp = f"max.f32 v, {register}, 0f00000000; min.f32 v, v, 0f437F0000;" if saturate else ""
             lines.append(f"{clamp} add.f32 v, {'v' if saturate else register}, {ROUND}; mov.b32 {name}, v;")
         if count == 2:
@@ -282,8 +275,7 @@ def _uint8_text(count: int, saturate: bool) -> str:
         elif count > 1:
             lines.append(f"prmt.b32 a, a, b, 0x0040; prmt.b32 c, c, d, 0x0040; prmt.b32 w{word}, a, c, 0x5410;")
     stores = {1: "u8 [$0], a", 2: "u16 [$0], h", 4: "b32 [$0], w0", 16: "v4.b32 [$0], {w0, w1, w2, w3}"}
-    lines.append(f"st.global.cs.{stores[count]};")
-    return "{" + " ".join(lines) + "}"
+    return "{" + " ".join([*lines, f"st.global.cs.{stores[count]};"]) + "}"
 
 
 def streaming_store(dtype: str, count: int, saturate: bool, pairs: bool) -> Callable:
@@ -300,125 +292,39 @@ def streaming_store(dtype: str, count: int, saturate: bool, pairs: bool) -> Call
     pairs : bool
         float16, bfloat16: whether the GPU converts two numbers at once (compute capability 8.0).
     """
-    if SIMULATED:
-        return _simulated_store(dtype, count)
-    texts = {
+    text = {
         "float32": lambda: _float32_text(count),
         "float16": lambda: _float16_text(count, pairs),
         "bfloat16": lambda: _bfloat16_store(count, pairs),
         "uint8": lambda: _uint8_text(count, saturate),
-    }
-    return _writer(texts[dtype](), count)
+    }[dtype]()
+    return _active(f"store_{dtype}_{count}", text, VOID, AT, f"{FLOAT}*{count}")
 
 
-def _simulated_store(dtype: str, count: int) -> Callable:
-    def store(out, index, values):
-        for i in range(count):
-            value = values[i]
-            if dtype == "uint8":
-                value = np.rint(value).clip(0, 255).astype(np.uint8)
-            elif dtype == "bfloat16":
-                value = bfloat16_bits(np.float32(value))
-            out[index + i] = value
-
-    return store
+@device
+def _as_float(value):
+    return bits_as_float(value | np.uint32(MAGIC))
 
 
-if SIMULATED:
+@device
+def _block_total(value, parts):
+    step = np.int32(16)
+    while step > 0:
+        value += cuda.shfl_down_sync(np.uint32(0xFFFFFFFF), value, step)
+        step >>= 1
+    if cuda.threadIdx.x & 31 == 0:
+        parts[cuda.threadIdx.x >> 5] = value
+    cuda.syncthreads()
+    total = np.int64(0)
+    if cuda.threadIdx.x == 0:
+        for warp in range(WARPS):
+            total += parts[warp]
+    cuda.syncthreads()  # the memory may serve again
+    return total
 
-    def load_floats(source, index):
-        """Four float32 from `index` on, whose address is a multiple of 16, past the L1."""
-        return tuple(source[index : index + 4])
 
-    def tail_floats(item):
-        """Four float32 of the kernel's last argument, an array by value; the simulator has no such arguments."""
-        raise NotImplementedError
-
-    def load_words(source, index):
-        """Sixteen bytes from `index` on, which is a multiple of 16, as four uint32, past the L1."""
-        return tuple(source[index : index + 16].view(np.uint32))
-
-    def load_pixel(frame, index):
-        """Element `index` of the frame, as uint32."""
-        return np.uint32(frame[index])
-
-    def load_word(frame, index):
-        """The four bytes from element `index` on, whose address is a multiple of 4, as uint32."""
-        return np.uint32(frame[index : index + 4 // frame.itemsize].view(np.uint32)[0])
-
-    def load_half(frame, index):
-        """The same of two bytes."""
-        return np.uint32(frame[index : index + 2].view(np.uint16)[0])
-
-    def prefetch(frame, index):
-        """Ask for the cache line of an element; nothing waits for it."""
-
-    def funnel(low, high, shift):
-        """The 32 bits of `high:low` from bit `shift` on."""
-        return np.uint32((((int(high) << 32) | int(low)) >> int(shift)) & 0xFFFFFFFF)
-
-    def permute(low, high, selector):
-        """Four of the eight bytes of `high:low`, as the four lowest hexadecimal digits of the selector say."""
-        both = int(high) << 32 | int(low)
-        return np.uint32(sum((both >> 8 * (int(selector) >> 4 * i & 7) & 255) << 8 * i for i in range(4)))
-
-    def _simulated_mix(shift: int) -> Callable:
-        return lambda weights, pairs: np.float32(
-            MAGIC_VALUE
-            + (int(weights) & 0xFFFF) * (int(pairs) >> shift & 255)
-            + (int(weights) >> 16) * (int(pairs) >> shift + 8 & 255)
-        )
-
-    mix_low, mix_high = _simulated_mix(0), _simulated_mix(16)
-
-    def join_bytes(a, b, c, d):
-        """The lowest bytes of four uint32 as one."""
-        return np.uint32(sum((int(value) & 255) << 8 * i for i, value in enumerate((a, b, c, d))))
-
-    def pack(a, b, c, d):
-        """Four integers, each 8388608 too large, as the bytes of a word."""
-        return join_bytes(*(value - MAGIC_VALUE for value in (a, b, c, d)))
-
-    def store_words(out, index, words):
-        """One word, or four, to bytes from `index` on, whose address is a multiple of their size."""
-        out[index : index + 4 * len(words)] = np.array(words, np.uint32).view(np.uint8)
-
-    store_word = store_words
-
-    def as_float(value):
-        """`8388608 + value` for a value below 2**23."""
-        return np.float32(int(value) + MAGIC_VALUE)
-
-    def bits_as_float(bits):
-        """A uint32's bits as those of a float32."""
-        return np.uint32(bits).view(np.float32)
-
-    def reciprocal(value):
-        """`1 / value`, but for the last bit."""
-        return np.float32(1.0) / value
-
-    def saturated(a, b, c):
-        """`a * b + c`, cut to 0 and 1."""
-        return min(max(a * b + c, np.float32(0.0)), np.float32(1.0))
-
-    def _simulated_byte(position: int) -> Callable:
-        return lambda word: np.float32(((int(word) >> (8 * position)) & 255) + MAGIC_VALUE)
-
-    PIXEL_LOADS = {"uint8": load_pixel, "uint16": load_pixel}
-    byte0, byte1, byte2, byte3 = (_simulated_byte(position) for position in range(4))
-else:
-    PIXEL_LOADS = {"uint8": _reader("u8"), "uint16": _reader("u16")}
-    load_word, load_half = _reader("u32"), _reader("u16")
-    load_floats = _quad_reader("f32", "f", ir.FloatType(), types.float32)
-    load_words = _quad_reader("u32", "r", ir.IntType(32), types.uint32)
-    prefetch, funnel, tail_floats = _prefetch, _funnel, _tail_floats
-    bits_as_float, reciprocal, saturated = _bits_as_float, _reciprocal, _saturated
-    permute, mix_low, mix_high = _permute, _mixer("lo"), _mixer("hi")
-    pack, join_bytes = _byte_joiner(types.float32, "f"), _byte_joiner(types.uint32, "r")
-    store_word, store_words = _word_writer(1), _word_writer(4)
-    byte0, byte1, byte2, byte3 = (_byte_reader(position) for position in range(4))
-
-    @cuda.jit(device=True)
-    def as_float(value):
-        """`8388608 + value` for a value below 2**23, by putting it into that number's last bits."""
-        return _bits_as_float(value | np.uint32(MAGIC))
+# `8388608 + value` for a value below 2**23, by putting it into that number's last bits.
+as_float = emulated("as_float", _as_float)
+# `block_total(value, parts)`: the sum over the block's `THREADS` threads, by way of shared memory for `WARPS`;
+# right in the first thread alone.
+block_total = emulated("block_total", _block_total)

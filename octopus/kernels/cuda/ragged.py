@@ -27,24 +27,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import cuda, types
 
+from octopus.backends.cuda.language import cuda, device
+from octopus.kernels.arguments import RAGGED
 from octopus.kernels.cuda import ragged_table
-from octopus.kernels.cuda.plain import NUMBA_TYPES
 from octopus.kernels.cuda.ragged_search import search, search_by_warp
 from octopus.kernels.cuda.ragged_tiles import Kind, by_table, is_bound_by_memory
 from octopus.kernels.cuda.ragged_work import QUAD, Work, work_of
-
-
-def argument_types(kind: Kind) -> tuple:
-    """Numba types of the kernel's arguments, in order; see `build`."""
-    offset = types.CPointer(NUMBA_TYPES[kind.offset_dtype])
-    integer, real = types.CPointer(types.int32), types.CPointer(types.float32)
-    source, target = (types.CPointer(NUMBA_TYPES[name]) for name in (kind.dtype, kind.out_dtype))
-    return (
-        source, target, types.int64, offset, types.int32, real, real, integer, integer, integer,
-        types.CPointer(types.int64), types.int64,
-    )  # fmt: skip
 
 
 def build(kind: Kind) -> Callable:
@@ -74,6 +63,7 @@ def build(kind: Kind) -> Callable:
     ):  # fmt: skip
         run(source, out, total, offsets, items, first, second, widths, heights, owner, starts, threshold)
 
+    kernel.arguments = RAGGED.of(source=kind.dtype, out=kind.out_dtype, offset=kind.offset_dtype)
     return kernel
 
 
@@ -84,7 +74,7 @@ def _boundary(kind: Kind, work: Work) -> Callable:
     if not wide:
         quad = one  # never called
 
-    @cuda.jit(device=True)
+    @device
     def cross(source, out, at, item, items, offsets, first, second, widths, heights):
         stop = at + values
         while at < stop:
@@ -105,7 +95,7 @@ def _range(kind: Kind) -> Callable:
     """A device function: among which items a block's threads search, `[low, high)`."""
     together = kind.strategy == "block_search"
 
-    @cuda.jit(device=True)
+    @device
     def among(offsets, items, begin, stop):
         low, high = np.int32(0), items
         if together:
@@ -125,7 +115,7 @@ def _in_turn(kind: Kind, work: Work) -> Callable:
     values, step = kind.values, kind.threads * kind.values
     tile = step * kind.packs
 
-    @cuda.jit(device=True)
+    @device
     def run(source, out, total, offsets, items, first, second, widths, heights, owner, starts, threshold):
         begin = np.int64(cuda.blockIdx.x) * tile
         stop = min(begin + tile, total)
@@ -159,7 +149,7 @@ def _at_once(kind: Kind, work: Work) -> Callable:
     tile = step * packs
     last_block = _in_turn(kind, work)
 
-    @cuda.jit(device=True)
+    @device
     def mixed(source, out, at, held, low, high, items, offsets, first, second, widths, heights):
         item = search(offsets, low, high, at)
         if at + values <= offsets[item + 1]:
@@ -167,7 +157,7 @@ def _at_once(kind: Kind, work: Work) -> Callable:
         else:
             cross(source, out, at, item, items, offsets, first, second, widths, heights)
 
-    @cuda.jit(device=True)
+    @device
     def run(source, out, total, offsets, items, first, second, widths, heights, owner, starts, threshold):
         begin = np.int64(cuda.blockIdx.x) * tile
         if begin + tile > total:
@@ -203,7 +193,7 @@ def _by_owner(kind: Kind, work: Work) -> Callable:
     step = kind.threads * values
     tile = step * packs
 
-    @cuda.jit(device=True)
+    @device
     def run(source, out, total, offsets, items, first, second, widths, heights, owner, starts, threshold):
         begin = np.int64(cuda.blockIdx.x) * tile
         stop = min(begin + tile, total)
@@ -229,7 +219,7 @@ def _by_metadata(kind: Kind, work: Work) -> Callable:
     fetch, pack, one = work.fetch, work.pack, work.one
     values, packs = kind.values, kind.packs
 
-    @cuda.jit(device=True)
+    @device
     def run(source, out, total, offsets, items, first, second, widths, heights, owner, starts, threshold):
         item, begin = owner[cuda.blockIdx.x], starts[cuda.blockIdx.x]
         stop = min(begin + threshold, np.int64(offsets[item + 1]))

@@ -9,10 +9,10 @@ depends on nothing but the element and its exponent, whatever else a thread does
 from __future__ import annotations
 
 import numpy as np
-from numba import cuda
 
+from octopus.backends.cuda.language import bits_as_float, device, float_as_bits
 from octopus.kernels import pixelwise
-from octopus.kernels.cuda.ptx_power import bits_of, exp2, fma, with_bits
+from octopus.kernels.cuda.ptx import exp2, fma
 
 LARGEST_EXPONENT = np.float32(16)  # in absolute terms; the error grows with it
 BEYOND = np.uint32(0x73800000)  # bits of 2**104: values from here on, and negative ones, are not usual
@@ -36,9 +36,9 @@ def power(value, exponent):
 
     Off by up to 4e-7 + 3e-8 * |exponent| of the result, of which 2.4e-7 are the GPU's own `2 ** x`.
     """
-    bits = bits_of(value * UP)
+    bits = np.int32(float_as_bits(value * UP))
     whole = np.int32(np.int32(bits - ROOT) & EXPONENT)  # of two int32 Numba makes an int64
-    x = with_bits(np.int32(bits - whole)) - ONE
+    x = bits_as_float(np.uint32(bits - whole)) - ONE
     p = fma(fma(fma(fma(C8, x, C7), x, C6), x, C5), x, C4)
     p = fma(fma(fma(fma(p, x, C3), x, C2), x, C1), x, C0)
     # Each product that is added to something is part of an `fma`: nothing is left to the compiler.
@@ -59,20 +59,20 @@ def at_zero(exponent):
 
 def is_usual(value, exponent):
     """Whether `power` may do it, or the value is 0: neither negative (nor -0) nor huge nor NaN, exponents up to 16."""
-    return np.uint32(bits_of(value)) < BEYOND and abs(exponent) <= LARGEST_EXPONENT
+    return float_as_bits(value) < BEYOND and abs(exponent) <= LARGEST_EXPONENT
 
 
-_power, _at_zero, _is_usual = (cuda.jit(device=True)(function) for function in (power, at_zero, is_usual))
-_library = cuda.jit(device=True)(pixelwise.gamma)
+_power, _at_zero, _is_usual = (device(function) for function in (power, at_zero, is_usual))
+_library = device(pixelwise.gamma)
 
 
-@cuda.jit(device=True)
+@device
 def _usual(value, exponent, zero):
     found = _power(value, exponent)
     return zero if value == 0 else found
 
 
-@cuda.jit(device=True)
+@device
 def gamma(value, exponent, unused):
     """As `pixelwise.gamma`."""
     if _is_usual(value, exponent):
@@ -80,22 +80,22 @@ def gamma(value, exponent, unused):
     return _library(value, exponent, unused)
 
 
-@cuda.jit(device=True)
+@device
 def _bits(value):
-    return np.uint32(bits_of(value))
+    return float_as_bits(value)
 
 
-@cuda.jit(device=True)
+@device
 def _flag(value, exponent, place):
     return np.int32(0) if _is_usual(value, exponent) else np.int32(1 << place)
 
 
-@cuda.jit(device=True)
+@device
 def _chosen(flag, a, b, c, d):
     return a if flag == 1 else b if flag == 2 else c if flag == 4 else d
 
 
-@cuda.jit(device=True)
+@device
 def gamma_four(values, exponent, unused):
     """The same for four values."""
     a, b, c, d = values
@@ -118,13 +118,13 @@ def gamma_four(values, exponent, unused):
     return p, q, r, s
 
 
-@cuda.jit(device=True)
+@device
 def gamma_of_bytes(value, exponent, unused):
     """As `pixelwise.gamma_of_bytes`."""
     return pixelwise.FULL * gamma(value * pixelwise.PER_FULL, exponent, unused)
 
 
-@cuda.jit(device=True)
+@device
 def gamma_of_four_bytes(values, exponent, unused):
     """The same for four values."""
     a, b, c, d = values

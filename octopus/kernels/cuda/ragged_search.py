@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import cuda
 
+from octopus.backends.cuda.language import cuda, device, emulated
 from octopus.kernels import pixelwise
-from octopus.kernels.cuda.ptx import SIMULATED
 
 LANES = 32
 
-search = cuda.jit(device=True)(pixelwise.last_at_or_before)
+search = device(pixelwise.last_at_or_before)
 
 
-@cuda.jit(device=True)
-def _plain(offsets, items, element):
-    return search(offsets, np.int32(0), items, element)
-
-
-@cuda.jit(device=True)
+@device
 def _together(offsets, items, element):
     """32 lanes probe at once and keep the part that holds the element: 4 rounds for a million items, where a thread
     alone takes 20 steps that each wait for the one before."""
@@ -35,5 +29,4 @@ def _together(offsets, items, element):
     return low
 
 
-# Numba's simulator runs threads one after the other and has no votes.
-search_by_warp = _plain if SIMULATED else _together
+search_by_warp = emulated("search_by_warp", _together)

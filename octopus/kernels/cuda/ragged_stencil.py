@@ -7,34 +7,34 @@ instead of 36, the 5x5 operation 40 instead of 100. `source` is the flat batch, 
 from __future__ import annotations
 
 import numpy as np
-from numba import cuda
 
+from octopus.backends.cuda.language import device
 from octopus.kernels import pixelwise
 
-_column3 = cuda.jit(device=True)(pixelwise.column3)
-_blur3 = cuda.jit(device=True)(pixelwise.blur3)
-_column5 = cuda.jit(device=True)(pixelwise.column5)
-_smooth = cuda.jit(device=True)(pixelwise.smooth)
-_blur5_sobel = cuda.jit(device=True)(pixelwise.blur5_sobel)
+_column3 = device(pixelwise.column3)
+_blur3 = device(pixelwise.blur3)
+_column5 = device(pixelwise.column5)
+_smooth = device(pixelwise.smooth)
+_blur5_sobel = device(pixelwise.blur5_sobel)
 
 
-@cuda.jit(device=True)
+@device
 def _inside(at, side):
     return max(np.int32(0), min(at, np.int32(side - np.int32(1))))
 
 
-@cuda.jit(device=True)
+@device
 def _row(begin, row, width, height):
     return begin + np.int64(_inside(row, height)) * width
 
 
-@cuda.jit(device=True)
+@device
 def _sum3(source, above, here, below, column, width):
     x = _inside(column, width)
     return _column3(np.float32(source[above + x]), np.float32(source[here + x]), np.float32(source[below + x]))
 
 
-@cuda.jit(device=True)
+@device
 def _blur3_four(source, begin, row, column, width, height):
     above = _row(begin, np.int32(row - np.int32(1)), width, height)
     here = begin + np.int64(row) * width
@@ -48,7 +48,7 @@ def _blur3_four(source, begin, row, column, width, height):
     return _blur3(a, b, c), _blur3(b, c, d), _blur3(c, d, e), _blur3(d, e, f)
 
 
-@cuda.jit(device=True)
+@device
 def _blur3_one(source, begin, row, column, width, height):
     above = _row(begin, np.int32(row - np.int32(1)), width, height)
     here = begin + np.int64(row) * width
@@ -59,7 +59,7 @@ def _blur3_one(source, begin, row, column, width, height):
     return _blur3(a, b, c)
 
 
-@cuda.jit(device=True)
+@device
 def _sums5(source, r0, r1, r2, r3, r4, column, width):
     """Of a column of five: their sum, the middle three smoothed, and the step across them."""
     x = _inside(column, width)
@@ -68,7 +68,7 @@ def _sums5(source, r0, r1, r2, r3, r4, column, width):
     return whole, _smooth(b, c, d), d - b
 
 
-@cuda.jit(device=True)
+@device
 def _rows5(begin, row, width, height):
     r0 = _row(begin, np.int32(row - np.int32(2)), width, height)
     r1 = _row(begin, np.int32(row - np.int32(1)), width, height)
@@ -78,13 +78,13 @@ def _rows5(begin, row, width, height):
     return r0, r1, r2, r3, r4
 
 
-@cuda.jit(device=True)
+@device
 def _combine(a, b, c, d, e):
     """The operation at the third of five columns, each as `_sums5` gives it."""
     return _blur5_sobel(a[0], b[0], c[0], d[0], e[0], b[1], d[1], b[2], c[2], d[2])
 
 
-@cuda.jit(device=True)
+@device
 def _blur5_sobel_four(source, begin, row, column, width, height):
     r0, r1, r2, r3, r4 = _rows5(begin, row, width, height)
     a = _sums5(source, r0, r1, r2, r3, r4, np.int32(column - np.int32(2)), width)
@@ -98,7 +98,7 @@ def _blur5_sobel_four(source, begin, row, column, width, height):
     return _combine(a, b, c, d, e), _combine(b, c, d, e, f), _combine(c, d, e, f, g), _combine(d, e, f, g, h)
 
 
-@cuda.jit(device=True)
+@device
 def _blur5_sobel_one(source, begin, row, column, width, height):
     r0, r1, r2, r3, r4 = _rows5(begin, row, width, height)
     a = _sums5(source, r0, r1, r2, r3, r4, np.int32(column - np.int32(2)), width)

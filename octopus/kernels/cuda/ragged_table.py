@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import cuda
 
-from octopus.kernels.cuda.ptx import join_bytes, store_words
-from octopus.kernels.cuda.ptx_power import pick0, pick1, pick2, pick3, rounded_byte
+from octopus.backends.cuda.language import cuda, device
+from octopus.kernels.cuda.ptx import join_bytes, pick0, pick1, pick2, pick3, rounded_byte, store_words
 from octopus.kernels.cuda.ragged_power import gamma_of_bytes
 from octopus.kernels.cuda.ragged_tiles import LEVELS, TABLE_ITEM, Kind
 
@@ -33,7 +32,7 @@ TWO, THREE, FOUR, FIVE, SEVEN = (np.uint32(n) for n in (2, 3, 4, 5, 7))
 def filler(threads: int) -> Callable:
     """A device function that makes an exponent's tables, by the threads of a block, whose number divides 256."""
 
-    @cuda.jit(device=True)
+    @device
     def fill(levels, tables, exponent):
         # Nobody reads `levels` any more, and those who still read the tables are waited for before these are written.
         thread = np.uint32(cuda.threadIdx.x)
@@ -50,7 +49,7 @@ def filler(threads: int) -> Callable:
     return fill
 
 
-@cuda.jit(device=True)
+@device
 def _four(tables, lane, word):
     """The results of a word's four bytes as one word; `lane` holds four times the lane, in each byte."""
     low = np.uint32((word & LOWEST) | ((word << FIVE) & BIT2) | lane)
@@ -61,7 +60,7 @@ def _four(tables, lane, word):
     )  # fmt: skip
 
 
-@cuda.jit(device=True)
+@device
 def look_up(out, at, held, tables):
     """Do a pack of one item by the item's tables."""
     lane = np.uint32(np.uint32(cuda.threadIdx.x & (LANES - 1)) * FOUR * EVERY)
@@ -71,7 +70,7 @@ def look_up(out, at, held, tables):
     store_words(out, at, (a, b, c, d))
 
 
-@cuda.jit(device=True)
+@device
 def look_up_singly(source, out, at, stop, tables):
     """Do a few elements."""
     lane = np.uint32(np.uint32(cuda.threadIdx.x & (LANES - 1)) * FOUR)
@@ -92,7 +91,7 @@ def runner(kind: Kind, fetch: Callable, among: Callable, many: Callable) -> Call
     tile = step * packs
     most_items = max(tile // TABLE_ITEM, 1)
 
-    @cuda.jit(device=True)
+    @device
     def run(source, out, total, offsets, items, first, second, widths, heights, owner, starts, threshold):
         levels = cuda.shared.array(LEVELS, np.uint8)
         tables = cuda.shared.array(TABLE_WORDS, np.uint32)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import cuda
 
+from octopus.backends.cuda.language import device
 from octopus.kernels import pixelwise
 from octopus.kernels.cuda import ptx, ragged_power
 from octopus.kernels.cuda.ragged_stencil import FUNCTIONS
@@ -48,9 +48,9 @@ def _arithmetic(kind: Kind) -> tuple[Callable, Callable]:
         if kind.dtype == "uint8":
             return ragged_power.gamma_of_bytes, ragged_power.gamma_of_four_bytes
         return ragged_power.gamma, ragged_power.gamma_four
-    apply = cuda.jit(device=True)(getattr(pixelwise, kind.operation))
+    apply = device(getattr(pixelwise, kind.operation))
 
-    @cuda.jit(device=True)
+    @device
     def apply_four(held, a, b):
         return apply(held[0], a, b), apply(held[1], a, b), apply(held[2], a, b), apply(held[3], a, b)
 
@@ -65,7 +65,7 @@ def _quad_access(dtype: str) -> Callable:
     magic = ptx.MAGIC_VALUE
     load_word = ptx.load_word
 
-    @cuda.jit(device=True)
+    @device
     def load(source, index):
         word = load_word(source, index)
         return byte0(word) - magic, byte1(word) - magic, byte2(word) - magic, byte3(word) - magic
@@ -78,15 +78,15 @@ def _pointwise_work(kind: Kind) -> Work:
     load, store = _quad_access(kind.dtype), ptx.streaming_store(kind.out_dtype, QUAD, True, False)
     store_one = ptx.streaming_store(kind.out_dtype, 1, True, False)
 
-    @cuda.jit(device=True)
+    @device
     def fetch(source, at):
         return load(source, at)
 
-    @cuda.jit(device=True)
+    @device
     def pack(source, out, at, held, item, offsets, first, second, widths, heights):
         store(out, at, apply_four(held, first[item], second[item]))
 
-    @cuda.jit(device=True)
+    @device
     def one(source, out, at, item, offsets, first, second, widths, heights):
         store_one(out, at, (apply(np.float32(source[at]), first[item], second[item]),))
 
@@ -99,25 +99,25 @@ def _wide_work(kind: Kind, apply: Callable, quad: Callable, one: Callable) -> Wo
     load_quad = _quad_access(kind.dtype)
     byte0, byte1, byte2, byte3, magic = ptx.byte0, ptx.byte1, ptx.byte2, ptx.byte3, ptx.MAGIC_VALUE
 
-    @cuda.jit(device=True)
+    @device
     def fetch(source, at):
         return load_words(source, at)
 
-    @cuda.jit(device=True)
+    @device
     def apply_word(word, a, b):
         return (
             apply(byte0(word) - magic, a, b), apply(byte1(word) - magic, a, b),
             apply(byte2(word) - magic, a, b), apply(byte3(word) - magic, a, b),
         )  # fmt: skip
 
-    @cuda.jit(device=True)
+    @device
     def pack(source, out, at, held, item, offsets, first, second, widths, heights):
         a, b = first[item], second[item]
         p, q = apply_word(held[0], a, b), apply_word(held[1], a, b)
         r, s = apply_word(held[2], a, b), apply_word(held[3], a, b)
         store(out, at, p + q + r + s)
 
-    @cuda.jit(device=True)
+    @device
     def quad_at(source, out, at, item, offsets, first, second, widths, heights):
         quad(source, out, at, load_quad(source, at), item, offsets, first, second, widths, heights)
 
@@ -130,11 +130,11 @@ def _stencil_work(kind: Kind) -> Work:
     store = ptx.streaming_store(kind.out_dtype, QUAD, True, False)
     store_one = ptx.streaming_store(kind.out_dtype, 1, True, False)
 
-    @cuda.jit(device=True)
+    @device
     def fetch(source, at):
         return at
 
-    @cuda.jit(device=True)
+    @device
     def one(source, out, at, item, offsets, first, second, widths, heights):
         begin, width = np.int64(offsets[item]), widths[item]
         inside = np.uint32(at - begin)
@@ -142,7 +142,7 @@ def _stencil_work(kind: Kind) -> Work:
         column = np.int32(inside - np.uint32(row) * np.uint32(width))
         store_one(out, at, (single(source, begin, row, column, width, heights[item]),))
 
-    @cuda.jit(device=True)
+    @device
     def pack(source, out, at, held, item, offsets, first, second, widths, heights):
         begin, width = np.int64(offsets[item]), widths[item]
         inside = np.uint32(at - begin)

@@ -14,15 +14,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import cuda
 
+from octopus.backends.cuda.language import bits_as_float, device
 from octopus.kernels.cuda import ptx
 
 _load_word = ptx.load_word
 _funnel = ptx.funnel
 _as_float = ptx.as_float
 _permute, _mix_low, _mix_high = ptx.permute, ptx.mix_low, ptx.mix_high
-_as_bits, _saturated = ptx.bits_as_float, ptx.saturated
+_as_bits, _saturated = bits_as_float, ptx.saturated
 _byte0, _byte1, _byte2, _byte3 = ptx.byte0, ptx.byte1, ptx.byte2, ptx.byte3
 _MAGIC = ptx.MAGIC_VALUE
 ONE = 32768  # a weight of one in fixed point, and one level of a value
@@ -130,7 +130,7 @@ def fixed_rows(pixels: Pixels, columns: int, planar: bool) -> Rows:
     across, down = (1, columns) if planar else (pixels.channels, 1)
     interpolate = make(columns, across, _into(pixels, down))
     load = (_words_of_three if three else _words_of_four)(pixels, columns)[0]
-    return Rows(_fixed_locate(pixels, columns), load, cuda.jit(device=True)(interpolate))
+    return Rows(_fixed_locate(pixels, columns), load, device(interpolate))
 
 
 def _into(pixels: Pixels, step: int) -> tuple[int, ...]:
@@ -172,10 +172,10 @@ def _locate(pixels: Pixels, planar: bool, values: int, unaligned: bool) -> Calla
                 at = np.int32(at - start)
             offset[v] = at
 
-    return cuda.jit(device=True)(locate)
+    return device(locate)
 
 
-@cuda.jit(device=True)
+@device
 def _mix(a, b, weight, gain, bias):
     """Interpolate between two numbers, both 8388608 too large, and normalise; their difference is exact."""
     return ((a - _MAGIC) + weight * (b - a)) * gain + bias
@@ -199,7 +199,7 @@ def _bytes(pixels: Pixels, values: int, planes: int) -> tuple[Callable, Callable
                 j = c * values + v
                 into[j] = _mix(_as_float(low[j]), _as_float(high[j]), weight[v], gain[j], bias[j])
 
-    return cuda.jit(device=True)(load), cuda.jit(device=True)(interpolate)
+    return device(load), device(interpolate)
 
 
 def _words_of_three(pixels: Pixels, values: int) -> tuple[Callable, Callable]:
@@ -222,7 +222,7 @@ def _words_of_three(pixels: Pixels, values: int) -> tuple[Callable, Callable]:
             into[j1] = _mix(_byte1(first), _byte0(second), weight[v], gain[j1], bias[j1])
             into[j2] = _mix(_byte2(first), _byte1(second), weight[v], gain[j2], bias[j2])
 
-    return cuda.jit(device=True)(load), cuda.jit(device=True)(interpolate)
+    return device(load), device(interpolate)
 
 
 def _words_of_four(pixels: Pixels, values: int) -> tuple[Callable, Callable]:
@@ -246,7 +246,7 @@ def _words_of_four(pixels: Pixels, values: int) -> tuple[Callable, Callable]:
                 j3 = to3 + v
                 into[j3] = _mix(_byte3(a), _byte3(b), w, gain[j3], bias[j3])
 
-    return cuda.jit(device=True)(load), cuda.jit(device=True)(interpolate)
+    return device(load), device(interpolate)
 
 
 def _fixed_locate(pixels: Pixels, columns: int) -> Callable:
@@ -274,7 +274,7 @@ def _fixed_locate(pixels: Pixels, columns: int) -> Callable:
                 at = np.int32(at - np.int32(start))
             offset[v] = at
 
-    return cuda.jit(device=True)(locate)
+    return device(locate)
 
 
 def _fixed_three(columns: int, across: int, to: tuple[int, ...]) -> Callable:
@@ -284,7 +284,9 @@ def _fixed_three(columns: int, across: int, to: tuple[int, ...]) -> Callable:
         for v in range(columns):
             first = _permute(low[v], high[v], shift[v])  # r r' g g'
             # Of the two words that hold blue and its neighbour.
-            word = high[v] if third[v] == np.int32(8) else low[v]
+            # Both are loaded before one is chosen: a choice of places would keep them in memory.
+            left, right = low[v], high[v]
+            word = right if third[v] == np.int32(8) else left
             second = _permute(word, extra[v], shift[v] >> np.uint32(16))  # b b' . .
             into[v * across + to0] = _mix_low(weight[v], first)
             into[v * across + to1] = _mix_high(weight[v], first)
@@ -331,7 +333,7 @@ def converter(dtype: str) -> Callable:
     """
     low, high = np.uint32(VIDEO[dtype].low), np.uint32(VIDEO[dtype].high)
 
-    @cuda.jit(device=True)
+    @device
     def convert(luma, pair, coefficients):
         yg, rv, r0, gu, gv, g0, bu, b0 = coefficients
         y = _as_float(luma) - _MAGIC
@@ -357,7 +359,7 @@ def video_rows(pixels: Pixels, columns: int) -> Rows:
     load_luma, load_pair, _, _ = VIDEO[pixels.dtype]
     convert, flipped = converter(pixels.dtype), pixels.flipped
 
-    @cuda.jit(device=True)
+    @device
     def locate(first, left, limit, last, origin, scale, offset, third, shift, weight, mirrored, end):
         for v in range(columns):
             column = np.int32(first + np.int32(v))
@@ -369,7 +371,7 @@ def video_rows(pixels: Pixels, columns: int) -> Rows:
             weight[v] = position - np.float32(low)
             offset[v] = np.int32(left + low)
 
-    @cuda.jit(device=True)
+    @device
     def load(frame, source, offset, third, low, high, extra):
         luma, chroma, pitch, chroma_pitch, _ = frame
         # Planes have at most 2**32 samples: half the registers, and instructions, of 64 bits.
@@ -384,7 +386,7 @@ def video_rows(pixels: Pixels, columns: int) -> Rows:
             extra[v] = load_pair(chroma, np.uint32(pairs + np.uint32(at & np.uint32(0xFFFFFFFE))))
             extra[columns + v] = load_pair(chroma, np.uint32(pairs + np.uint32(after & np.uint32(0xFFFFFFFE))))
 
-    @cuda.jit(device=True)
+    @device
     def interpolate(frame, low, high, extra, third, shift, weight, gain, bias, into):
         coefficients = frame[4]
         for v in range(columns):

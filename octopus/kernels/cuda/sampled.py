@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
+from octopus.backends.cuda.language import cuda, device
 from octopus.kernels import sampling
 from octopus.kernels.cuda.place import MODES, image_index, mirror_transform, placer, transform_store, usable
 from octopus.kernels.cuda.plain import STORES, Items, entry, steps_of, value_reader
 
-_compiled = cuda.jit(device=True)
+_compiled = device
 _centre = _compiled(sampling.centre)
 _map_is_usable = _compiled(sampling.map_is_usable)
 _FAR, _NUMBERS = sampling.FAR, sampling.MAP_NUMBERS
@@ -43,7 +43,7 @@ def build(
     """
     kind = Items.of(channels, **items)
     tile = _tile(kind, out_dtype, layout, filter, maps, edge, letterbox, indexed, pad_mode)
-    return entry("sampled_kernel", tile, kind, bool(letterbox or indexed or pad_mode))
+    return entry("sampled_kernel", tile, kind, out_dtype)
 
 
 def _tile(

@@ -80,14 +80,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import cuda, types
 
+from octopus.backends.cuda.language import cuda, device
 from octopus.kernels import geometry
+from octopus.kernels.arguments import STREAM
 from octopus.kernels.cuda import ptx
 from octopus.kernels.cuda.place import mirror_transform, placer, transform_store
-from octopus.kernels.cuda.plain import ELEMENTS, NUMBA_TYPES, box_in_memory, framer, item_types
+from octopus.kernels.cuda.plain import ELEMENTS, box_in_memory, framer
 from octopus.kernels.cuda.rows import Pixels, fixed_rows, source_rows
-from octopus.kernels.cuda.stream_filter import filter_streamer
+from octopus.kernels.cuda.stream_filter import MOST_TAPS, filter_streamer
 from octopus.kernels.cuda.stream_rows import (
     coverer,
     emitter,
@@ -99,26 +100,11 @@ from octopus.kernels.cuda.stream_rows import (
 )
 from octopus.kernels.cuda.tiles import FILTER_THREADS, FIXED_SHAPES, MOST_BOXES_INSIDE
 
-_box_is_usable = cuda.jit(device=True)(geometry.box_is_usable)
+_box_is_usable = device(geometry.box_is_usable)
 _store_transform = transform_store("")
 _prefetch = ptx.prefetch
 _LINE = 128  # bytes that one prefetch brings
 PIXEL_BLOCKS = 4  # that a processor has registers for, of those that store pixels
-
-
-def argument_types(
-    frame_dtype: str, box_dtype: str, out_dtype: str, index_dtype: str | None = None, items: bool = False
-) -> tuple:
-    """Numba types of the kernel's arguments, in order; with an `index_dtype`, of the one with options, and with `items`
-    of the one that has all. See `build`."""
-    pixel, box, value = (types.CPointer(NUMBA_TYPES[name]) for name in (frame_dtype, box_dtype, out_dtype))
-    integer, real = types.int32, types.float32
-    plain = (pixel, *[integer] * 3, box, value, *[integer] * 2, *[real] * 2, *[integer] * 2, *[real] * 8)
-    if index_dtype is None:
-        return plain
-    index, transform = types.CPointer(NUMBA_TYPES[index_dtype]), types.CPointer(types.float32)
-    options = (*plain, integer, types.int64, index, transform, *[real] * 4)
-    return (*options, *item_types(pixel)) if items else options
 
 
 def build(
@@ -141,18 +127,12 @@ def build(
     counted: bool = False,
     flipped: bool = False,
     own: bool = False,
+    box_dtype: str = "float32",
+    index_dtype: str = "int32",
 ) -> Callable:
     """The kernel for a kind of frame, of result, and for options.
 
-    Its arguments are `frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height,
-    rows, lines`, then the gain of four channels and the bias of four: `pitch` is the frame's row length in elements,
-    `boxes` holds `x1, y1, x2, y2` per item, the inverses are those of the result's sides, `rows` is a thread's share,
-    and `lines` the cache lines of the frame to prefetch (0: none). With `letterbox` or `indexed` (several frames)
-    follow `frames, frame_step, frame_index, transform`, and four channels of padding, normalised, as in `plain.entry`.
-    With `counted`, `flipped` or `own`, and for video, follow, behind these, what they need: `count, flips, flip_step,
-    means, stds, chroma, chroma_pitch`, and the eight coefficients of `rows.converter`. `flips` are bytes so far apart.
-
-    The frame is at least two pixels wide. ::
+    Its arguments are `arguments.STREAM`. The frame is at least two pixels wide. ::
 
         blockIdx.x = bands of rows      blockIdx.y = item      blockIdx.z = strip of the row
         threadIdx.y = band within them  threadIdx.x = place in the strip
@@ -204,64 +184,44 @@ def build(
         indexed, counted, own,
     )  # fmt: skip
     frame_of = framer(pixels)
+    kept = (MOST_TAPS, values if layout == "NCHW" else 1, FILTER_THREADS) if antialias and words else (1, 1, 1)
 
     def stream_kernel(
-        frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows, lines,
-        gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
-    ):  # fmt: skip
-        gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
-        # The last arguments are never read.
-        tile(frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows,
-             lines, gain, bias, np.int32(1), np.int64(0), boxes, out, bias,
-             boxes, boxes, rows, out, out)  # fmt: skip
-
-    def stream_kernel_with_options(
-        frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows, lines,
-        gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
-        frames, frame_step, frame_index, transform, pad0, pad1, pad2, pad3,
-    ):  # fmt: skip
-        gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
-        tile(frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows,
-             lines, gain, bias, frames, frame_step, frame_index, transform, (pad0, pad1, pad2, pad3),
-             boxes, boxes, rows, out, out)  # fmt: skip
-
-    def stream_kernel_with_items(
         frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows, lines,
         gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
         frames, frame_step, frame_index, transform, pad0, pad1, pad2, pad3,
         count, flips, flip_step, means, stds, chroma, chroma_pitch, yg, rv, r0, gu, gv, g0, bu, b0,
     ):  # fmt: skip
         gain, bias = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3)
+        far = cuda.shared.array(kept, np.float32)
         given, step = frame_of(frame, pitch, chroma, chroma_pitch, (yg, rv, r0, gu, gv, g0, bu, b0))
         tile(given, step, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows,
              lines, gain, bias, frames, frame_step, frame_index, transform, (pad0, pad1, pad2, pad3),
-             count, flips, flip_step, means, stds)  # fmt: skip
+             count, flips, flip_step, means, stds, far)  # fmt: skip
 
-    kernel = stream_kernel_with_options if letterbox or indexed else stream_kernel
-    if counted or flipped or own or pixels.is_video:
-        kernel = stream_kernel_with_items
+    stream_kernel.arguments = STREAM.of(frame=frame_dtype, box=box_dtype, out=out_dtype, index=index_dtype)
     if fixed and layout == "NHWC":
-        kernel.launch_bounds = (FIXED_SHAPES[out_dtype, False].threads, PIXEL_BLOCKS)
+        stream_kernel.launch_bounds = (FIXED_SHAPES[out_dtype, False].threads, PIXEL_BLOCKS)
     if antialias and words:
-        kernel.launch_bounds = (FILTER_THREADS, 2 if letterbox or indexed else 3)
+        stream_kernel.launch_bounds = (FILTER_THREADS, 2 if letterbox or indexed else 3)
     if inside:
-        kernel.tail_bytes = 16 * MOST_BOXES_INSIDE
-    return kernel
+        stream_kernel.tail_bytes = 16 * MOST_BOXES_INSIDE
+    return stream_kernel
 
 
-@cuda.jit(device=True)
+@device
 def _box_inside(boxes, item):
     return ptx.tail_floats(item)
 
 
-@cuda.jit(device=True)
+@device
 def _divide(value, divisor, inverse):
     """`value / divisor` from the divisor's inverse, rounded correctly but for rare last bits; a division is a call."""
     quotient = value * inverse
     return quotient + (value - quotient * divisor) * inverse
 
 
-@cuda.jit(device=True)
+@device
 def _prefetch_frame(frame, lines, per_line):
     """Spread the frame's cache lines over the first threads of the grid: all of it is on its way within microseconds,
     where every block would wait for the memory anew when it comes to its own rows."""
@@ -272,7 +232,7 @@ def _prefetch_frame(frame, lines, per_line):
         _prefetch(frame, np.int64(line) * per_line)
 
 
-@cuda.jit(device=True)
+@device
 def _prefetch_planes(frame, lines, per_line):
     _prefetch_frame(frame[0], lines, per_line)
     _prefetch_frame(frame[1], np.int32(lines >> np.int32(1)), per_line)
@@ -282,13 +242,13 @@ def own_normalisation(channels: int) -> Callable:
     """A device function: gain, bias and padding, each of four channels, with an item's own mean and deviation."""
     last = channels - 1
 
-    @cuda.jit(device=True)
+    @device
     def one(gain, pad, means, stds, at):
         inverse = np.float32(1.0) / stds[at]
         own, bias = gain * inverse, -means[at] * inverse
         return own, bias, pad * inverse + bias
 
-    @cuda.jit(device=True)
+    @device
     def normalisation(gain, pad, means, stds, item):
         at = np.int64(item) * channels
         g0, b0, p0 = one(gain[0], pad[0], means, stds, at)
@@ -304,7 +264,7 @@ def _begin(channels: int, values: int, pixels: bool) -> Callable:
     """A device function: a thread's first value in a row; its first column, where it makes whole `pixels`, else the
     value again; and what `fixed_emitter` skips."""
 
-    @cuda.jit(device=True)
+    @device
     def begin(place):
         value = np.int32(place * np.int32(values))
         first, skip = value, np.int32(0)
@@ -319,7 +279,7 @@ def _begin(channels: int, values: int, pixels: bool) -> Callable:
 def _filler(emit: Callable, fixed: bool) -> Callable:
     """A device function: rows of the same values, which lie in `start`, beside zeros in `change`."""
 
-    @cuda.jit(device=True)
+    @device
     def fill(out, at, plane, row_values, count, start, change, skip):
         while count > np.int32(0):
             if fixed:
@@ -389,7 +349,7 @@ def _tile(
 
     def tile(
         frame, pitch, width, height, boxes, out, out_width, out_height, inverse_width, inverse_height, rows, lines,
-        gain, bias, frames, frame_step, frame_index, transform, pad, made, flips, flip_step, means, stds,
+        gain, bias, frames, frame_step, frame_index, transform, pad, made, flips, flip_step, means, stds, far,
     ):  # fmt: skip
         prefetch(frame, lines, np.int64(per_line))
         item = np.int32(cuda.blockIdx.y)
@@ -472,7 +432,7 @@ def _tile(
             at = stream(
                 frame, pitch, width, out, at, plane, row_values, row, count, first, skip, source, left, last_x,
                 origin_x, scale_x, top, last_y, origin_y, scale_y, gain, bias, before, columns, padding, start, change,
-                mirrored,
+                mirrored, far,
             )  # fmt: skip
         if letterbox:
             for j in range(every):
@@ -480,4 +440,4 @@ def _tile(
                 change[j] = np.float32(0.0)
             fill(out, at, plane, row_values, after, start, change, skip)
 
-    return cuda.jit(device=True)(tile)
+    return device(tile)

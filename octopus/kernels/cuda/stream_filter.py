@@ -44,19 +44,18 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import cuda, types
 
+from octopus.backends.cuda.language import bits_as_float, cuda, device
 from octopus.kernels import geometry
 from octopus.kernels.cuda import ptx
 from octopus.kernels.cuda.rows import Pixels
 from octopus.kernels.cuda.stream_rows import coverer
-from octopus.kernels.cuda.tiles import FILTER_THREADS
 
-_window = cuda.jit(device=True)(geometry.filter_window)
-_weight = cuda.jit(device=True)(geometry.filter_weight)
-_support = cuda.jit(device=True)(geometry.filter_support)
+_window = device(geometry.filter_window)
+_weight = device(geometry.filter_weight)
+_support = device(geometry.filter_support)
 _load_word, _funnel, _reciprocal = ptx.load_word, ptx.funnel, ptx.reciprocal
-_permute, _as_bits = ptx.permute, ptx.bits_as_float
+_permute, _as_bits = ptx.permute, bits_as_float
 
 # Pixels under a filter that are asked for a row ahead: the least that hold all, or the most.
 FEW, TAPS, WIDE = 3, 4, 8
@@ -96,11 +95,11 @@ def _along_row(pixels: Pixels, columns: int, words: bool) -> Pass:
     room, wide_room = _words(stored), columns * WIDE
     held_room = columns * room
 
-    @cuda.jit(device=True)
+    @device
     def kept(pixel, start, stop, centre, slope):
         return _weight(pixel, centre, slope) if pixel >= start and pixel < stop else np.float32(0.0)
 
-    @cuda.jit(device=True)
+    @device
     def prepare(column, step, scale, origin, last, left, width, thread, place, shift, near, far):
         """Returns how many pixels of each column are read in words: 0 to read all one by one."""
         if not words:
@@ -145,7 +144,7 @@ def _along_row(pixels: Pixels, columns: int, words: bool) -> Pass:
         spare = 4 * whole - taps * stored
         within, further = np.uint32(8 * spare), not aligned and spare < 3
 
-        @cuda.jit(device=True)
+        @device
         def ask(frame, source, place, shift, held):
             for v in range(columns):
                 at = source + np.int64(place[v])
@@ -162,7 +161,7 @@ def _along_row(pixels: Pixels, columns: int, words: bool) -> Pass:
         whole = -(-taps * stored // 4)
         last, stride = whole if 4 * whole - taps * stored < 3 else whole - 1, max(taps, TAPS)
 
-        @cuda.jit(device=True)
+        @device
         def weigh(held, shift, weights, into):
             for v in range(columns):
                 for i in range(whole):
@@ -181,7 +180,7 @@ def _along_row(pixels: Pixels, columns: int, words: bool) -> Pass:
     weigh = {taps: weigher(taps) for taps in (FEW, TAPS, WIDE)}
     ask_more, weigh_more, weigh_held = ask[TAPS], weigh[TAPS], weigh[WIDE]
 
-    @cuda.jit(device=True)
+    @device
     def weigh_wide(frame, source, taps, thread, place, shift, far, held, into):
         """Weigh the pixels of a wide filter, of which the first `WIDE` are held."""
         weights = cuda.local.array(wide_room, np.float32)
@@ -199,7 +198,7 @@ def _along_row(pixels: Pixels, columns: int, words: bool) -> Pass:
             weigh_more(more, shift, weights, into)
             done = np.int32(done + np.int32(TAPS))
 
-    @cuda.jit(device=True)
+    @device
     def weigh_each(frame, source, column, step, scale, origin, last, left, into):
         """Add all pixels one by one."""
         support = _support(scale)
@@ -230,19 +229,18 @@ def filter_streamer(
     first_pass = _along_row(pixels, columns, words)
     prepare, cover = first_pass.prepare, coverer(channels, True, columns)
     every, room, taps_room = columns * channels, columns * _words(pixels.stored), columns * TAPS
-    kept = (MOST_TAPS, columns, FILTER_THREADS) if words else (1, 1, 1)
     few, single, any_number = [_walk(first_pass, channels, columns, words, taps, emit) for taps in (FEW, TAPS, WIDE)]
 
-    @cuda.jit(device=True)
+    @device
     def stream(
         frame, pitch, width, out, at, plane, row_values, row, count, first, skip, source, left, last_x, origin_x,
         scale_x, top, last_y, origin_y, scale_y, gain, bias, before, image_columns, padding, start, change, mirrored,
+        far,
     ):  # fmt: skip
         """Make `count` rows from `row` on, at least one; returns where the next one goes."""
         place = cuda.local.array(columns, np.int32)
         shift = cuda.local.array(columns, np.uint32)
         near = cuda.local.array(taps_room, np.float32)
-        far = cuda.shared.array(kept, types.float32)
         held = cuda.local.array(room, np.uint32)
         line = cuda.local.array(every, np.float32)
         gains = cuda.local.array(every, np.float32)
@@ -264,10 +262,10 @@ def filter_streamer(
             biases, start, change,
         )  # fmt: skip
         if words and count_x == np.int32(FEW):
-            return few(*given)
+            return few(given)
         if words and count_x == np.int32(TAPS):
-            return single(*given)
-        return any_number(*given)
+            return single(given)
+        return any_number(given)
 
     return stream
 
@@ -279,12 +277,12 @@ def _walk(first_pass: Pass, channels: int, columns: int, words: bool, taps: int,
     every = columns * channels
     inverse_unit = np.float32(1.0) / _SMALL if words else np.float32(1.0)
 
-    @cuda.jit(device=True)
+    @device
     def ask(frame, source, pixels, place, shift, held):
         if taps != WIDE or (words and pixels > np.int32(0)):
             ask_words(frame, source, place, shift, held)
 
-    @cuda.jit(device=True)
+    @device
     def sums(
         frame, source, column, across, scale_x, origin_x, last_x, left, pixels, thread, place, shift, near, far, held,
         line,
@@ -299,12 +297,13 @@ def _walk(first_pass: Pass, channels: int, columns: int, words: bool, taps: int,
         else:
             weigh_each(frame, source, column, across, scale_x, origin_x, last_x, left, line)
 
-    @cuda.jit(device=True)
-    def walk(
-        frame, pitch, out, at, plane, row_values, row, count, skip, source, column, across, left, last_x, origin_x,
-        scale_x, top, last_y, origin_y, scale_y, pixels, thread, place, shift, near, far, held, line, gains,
-        biases, start, change,
-    ):  # fmt: skip
+    @device
+    def walk(given):
+        (
+            frame, pitch, out, at, plane, row_values, row, count, skip, source, column, across, left, last_x, origin_x,
+            scale_x, top, last_y, origin_y, scale_y, pixels, thread, place, shift, near, far, held, line, gains,
+            biases, start, change,
+        ) = given  # fmt: skip
         step = np.int64(pitch)
         number = np.float32(row) + np.float32(0.5)
         last_row = np.float32(last_y)

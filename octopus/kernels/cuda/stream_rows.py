@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import cuda, types
 
+from octopus.backends.cuda.language import cuda, device
 from octopus.kernels.cuda import ptx
 from octopus.kernels.cuda.rows import ONE, Rows
 
@@ -47,14 +47,14 @@ def emitter(values: int, planes: int, store: Callable) -> Callable:
                 ),
             )  # fmt: skip
 
-    return cuda.jit(device=True)({1: emit_one, 2: emit_two, 4: emit_four}[values])
+    return device({1: emit_one, 2: emit_two, 4: emit_four}[values])
 
 
 def spreader(channels: int, planar: bool, values: int) -> Callable:
     """A device function that makes one number per channel one per value."""
     planes = channels if planar else 1
 
-    @cuda.jit(device=True)
+    @device
     def spread(first, of_channel, into):
         """One number per channel as one per value."""
         for v in range(values):
@@ -76,7 +76,7 @@ def coverer(channels: int, planar: bool, values: int) -> Callable:
     """A device function for the columns beside the image of a letterbox."""
     planes = channels if planar else 1
 
-    @cuda.jit(device=True)
+    @device
     def cover(first, before, columns, pad, gains, into):
         """Put the padding where a thread's columns lie beside the image."""
         for v in range(values):
@@ -121,7 +121,7 @@ def fixed_form(channels: int, out_dtype: str, planar: bool, values: int) -> Fixe
     return Fixed(channels, columns, planar, ptx.MAGIC_VALUE if out_dtype == "uint8" else np.float32(0.0))
 
 
-@cuda.jit(device=True)
+@device
 def _value(start, change, weight, gains, biases, j):
     return (start[j] + weight * change[j]) * gains[j] + biases[j]
 
@@ -133,7 +133,7 @@ def fixed_emitter(form: Fixed, store: Callable) -> Callable:
     """
     channels, columns = form.channels, form.columns
 
-    @cuda.jit(device=True)
+    @device
     def word(start, change, weight, gains, biases, j):
         return _pack(
             _value(start, change, weight, gains, biases, j),
@@ -172,8 +172,8 @@ def fixed_emitter(form: Fixed, store: Callable) -> Callable:
         _store_four(out, at, (words[0], words[1], words[2], words[3]))
 
     if not form.planar:
-        return cuda.jit(device=True)(emit_pixels)
-    return cuda.jit(device=True)(emit_bytes if form.base else emit_halves)
+        return device(emit_pixels)
+    return device(emit_bytes if form.base else emit_halves)
 
 
 def fixed_spreader(form: Fixed) -> tuple[Callable, Callable]:
@@ -182,13 +182,13 @@ def fixed_spreader(form: Fixed) -> tuple[Callable, Callable]:
     channels, columns, base = form.channels, form.columns, form.base
     across, down = form.steps
 
-    @cuda.jit(device=True)
+    @device
     def spread(first, of_channel, into):
         for v in range(columns):
             for c in range(channels):
                 into[v * across + c * down] = of_channel[c]
 
-    @cuda.jit(device=True)
+    @device
     def cover(first, before, image_columns, pad, gains, biases):
         for v in range(columns):
             column = np.int32(first + np.int32(v))
@@ -219,14 +219,15 @@ def streamer(
     are held while rows are stored. Elements of the frame are counted by `index`.
     """
     locate, load, interpolate = source_rows
-    weights = types.float32 if fixed is None else types.uint32
+    weights = np.float32 if fixed is None else np.uint32
     normalised, base = fixed is None, np.float32(0.0) if fixed is None else fixed.base
     covers_rows, covers_once = letterbox and fixed is None, letterbox and fixed is not None
 
-    @cuda.jit(device=True)
+    @device
     def stream(
         frame, pitch, width, out, at, plane, row_values, row, count, first, skip, source, left, last_x, origin_x,
         scale_x, top, last_y, origin_y, scale_y, gain, bias, before, image_columns, padding, start, change, mirrored,
+        far,
     ):  # fmt: skip
         """Make `count` rows from `row` on, at least one; returns where the next one goes."""
         offset = cuda.local.array(columns, np.int32)

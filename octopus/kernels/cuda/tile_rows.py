@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import cuda
 
-from octopus.kernels.cuda import ptx_sums
+from octopus.backends.cuda.language import cuda, device
+from octopus.kernels.cuda import ptx
 from octopus.kernels.cuda.tile_grid import THREADS, Kind
 from octopus.kernels.cuda.tile_values import absent_of, add_of
 
@@ -15,10 +15,10 @@ from octopus.kernels.cuda.tile_values import absent_of, add_of
 def sum_parts_of(kind: Kind) -> Callable:
     """A device function: what a thread adds up of its block's parts, how many values are no data, and how many blocks
     of the tile have anything to do."""
-    sum_rows, ends, divide = _sum_rows(kind), _ends(kind), ptx_sums.quotient
+    sum_rows, ends, divide = _sum_rows(kind), _ends(kind), ptx.quotient
     aligned = kind.aligned
 
-    @cuda.jit(device=True)
+    @device
     def sum_parts(
         source, head, end, pitch, first, row_bytes, rows, passes, block, blocks, strips, nodata
     ):  # fmt: skip
@@ -59,16 +59,16 @@ def sum_parts_of(kind: Kind) -> Callable:
     return sum_parts
 
 
-@cuda.jit(device=True)
+@device
 def _locate(start, column, row_bytes):
     """Load number `column` of the row from `start` on: its index, and a bit for each of its bytes that count."""
     lead = np.int32(start & 15)
     low = lead if column == 0 else np.int32(0)
     high = min(max(np.int32(lead + row_bytes - (column << 4)), low), np.int32(16))
-    return start - lead + (np.int64(column) << 4), ptx_sums.byte_mask(low, high)
+    return start - lead + (np.int64(column) << 4), ptx.byte_mask(low, high)
 
 
-@cuda.jit(device=True)
+@device
 def _load_bytes(source, index, mask):
     """Those of sixteen bytes that count, as four words: at the image's very ends the others may not be read."""
     return (
@@ -79,27 +79,27 @@ def _load_bytes(source, index, mask):
     )
 
 
-@cuda.jit(device=True)
+@device
 def _word_of_bytes(source, index, mask):
-    a = ptx_sums.load_byte_if(source, index, np.uint32(mask & 1))
-    b = ptx_sums.load_byte_if(source, index + 1, np.uint32(mask & 2))
-    c = ptx_sums.load_byte_if(source, index + 2, np.uint32(mask & 4))
-    d = ptx_sums.load_byte_if(source, index + 3, np.uint32(mask & 8))
+    a = ptx.load_byte_if(source, index, np.uint32(mask & 1))
+    b = ptx.load_byte_if(source, index + 1, np.uint32(mask & 2))
+    c = ptx.load_byte_if(source, index + 2, np.uint32(mask & 4))
+    d = ptx.load_byte_if(source, index + 3, np.uint32(mask & 8))
     return np.uint32(a | b << 8 | c << 16 | d << 24)
 
 
 def _ends(kind: Kind) -> Callable:
     """A device function: do the rows of a thread whose sixteen bytes reach beyond the image, and leave the others."""
     locate, load, add, absent_in, skips = _locate, _load_bytes, add_of(kind), absent_of(kind), kind.nodata
-    divide = ptx_sums.quotient
+    divide = ptx.quotient
 
-    @cuda.jit(device=True)
+    @device
     def one(source, start, column, row_bytes, nodata):
         index, mask = locate(start, column, row_bytes)
         words = load(source, index, mask)
         return np.int64(add(words, mask)), np.int64(absent_in(words, mask, nodata) if skips else 0)
 
-    @cuda.jit(device=True)
+    @device
     def ends(
         source, head, end, pitch, start, column, row_bytes, row, stop, together, total, missing, nodata
     ):  # fmt: skip
@@ -126,10 +126,10 @@ def _ends(kind: Kind) -> Callable:
 
 def _sum_rows(kind: Kind) -> Callable:
     """A device function: a thread's rows of its column, four at a time."""
-    locate, load, add, absent_in = _locate, ptx_sums.load_four_if, add_of(kind), absent_of(kind)
+    locate, load, add, absent_in = _locate, ptx.load_four_if, add_of(kind), absent_of(kind)
     aligned, skips = kind.aligned, kind.nodata
 
-    @cuda.jit(device=True)
+    @device
     def place(start, column, row_bytes, offset, mask, live):
         """Where a row's bytes are, and which of them count: none behind the last row."""
         index = start + offset
@@ -137,7 +137,7 @@ def _sum_rows(kind: Kind) -> Callable:
             index, mask = locate(start, column, row_bytes)
         return index, mask if live else np.uint32(0)
 
-    @cuda.jit(device=True)
+    @device
     def sum_rows(source, pitch, start, column, row_bytes, row, stop, together, total, missing, nodata):
         index, mask = locate(start, column, row_bytes)
         offset, step = index - start, together * pitch

@@ -28,25 +28,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import cuda, types
 
-from octopus.kernels.cuda import ptx_sums
-from octopus.kernels.cuda.plain import NUMBA_TYPES
+from octopus.backends.cuda.language import cuda, device
+from octopus.kernels.arguments import TILES
+from octopus.kernels.cuda import ptx
 from octopus.kernels.cuda.tile_grid import Kind
 from octopus.kernels.cuda.tile_rows import sum_parts_of
 
 COUNT_SHIFT = 48  # of the number of blocks in a tile's word
 SUM_MASK = (1 << COUNT_SHIFT) - 1
-
-
-def argument_types(kind: Kind) -> tuple:
-    """Numba types of the kernel's arguments, in order; see `build`."""
-    tiles, words = types.CPointer(NUMBA_TYPES[kind.tile_dtype]), types.CPointer(types.int64)
-    return (
-        types.CPointer(types.uint8), types.int64, types.int64, types.int64, types.int32, types.int32, types.int32,
-        tiles, types.CPointer(types.int32), types.int32, words, words, types.uint32, types.float64,
-        types.float64, types.CPointer(types.float64), types.CPointer(types.uint8),
-    )  # fmt: skip
 
 
 def build(kind: Kind) -> Callable:
@@ -60,12 +50,13 @@ def build(kind: Kind) -> Callable:
     before and after; `means` and `flags` take a number per tile. What a kind doesn't need is never read.
     """
     sum_parts, finish = sum_parts_of(kind), _finish(kind)
-    listed = kind.listed
+    listed, warps = kind.listed, ptx.WARPS
 
     def tiles_kernel(
         source, head, end, pitch, width, height, pixel, tiles, work, passes, words, absent, nodata,
         scale, threshold, means, flags,
     ):  # fmt: skip
+        parts = cuda.shared.array(warps, np.int64)
         tile, block, blocks = np.int32(cuda.blockIdx.x), np.int32(cuda.blockIdx.y), np.int32(cuda.gridDim.y)
         strips = np.int32(1)
         if listed:
@@ -88,22 +79,23 @@ def build(kind: Kind) -> Callable:
         if block < blocks:
             nbytes = np.int64(rows) * across * pixel
             finish(
-                total, missing, blocks, tile, nbytes, words, absent, nodata, scale, threshold, means, flags
+                parts, total, missing, blocks, tile, nbytes, words, absent, nodata, scale, threshold, means, flags
             )  # fmt: skip
 
+    tiles_kernel.arguments = TILES.of(tile=kind.tile_dtype)
     return tiles_kernel
 
 
 def _finish(kind: Kind) -> Callable:
     """A device function: add the block's sum to the tile's word, and after the last block decide."""
     skips, shift = kind.nodata, 1 if kind.dtype == "uint16" else 0
-    add, exchange, block_total = ptx_sums.atomic_add, ptx_sums.atomic_exchange, ptx_sums.block_total
+    add, exchange, block_total = ptx.atomic_add, ptx.atomic_exchange, ptx.block_total
 
-    @cuda.jit(device=True)
-    def finish(total, missing, blocks, tile, nbytes, words, absent, nodata, scale, threshold, means, flags):
-        total = block_total(total)
+    @device
+    def finish(parts, total, missing, blocks, tile, nbytes, words, absent, nodata, scale, threshold, means, flags):
+        total = block_total(total, parts)
         if skips:
-            missing = block_total(missing)
+            missing = block_total(missing, parts)
         if cuda.threadIdx.x != 0:
             return
         if skips:

@@ -21,6 +21,7 @@ from types import SimpleNamespace
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import emulations
 import numpy as np
 import pretended
 import pytest
@@ -31,6 +32,9 @@ from numba.cuda.simulator.kernel import FakeCUDAKernel
 from numba.cuda.simulator.kernelapi import Dim3, FakeCUDAModule
 
 from cases.runners import Gpu
+from octopus.backends.cuda import language
+
+language.emulations |= emulations.TABLE
 
 BARRIERS = ("ragged", "tiles")  # whose threads wait for each other
 CAPABILITIES = {"images": (7, 5)}  # without tensor cores for bytes: the kernel for them is no Python
@@ -147,9 +151,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int] = (9,
             monkeypatch.setattr(module, "THREADS", 32)  # of a block: the simulator is slow
     simulate(barriers)
     gpu = pretended.put_in(monkeypatch, pretended.SimulatedGpu(capability))
-    from octopus.kernels.cuda import ptx
-
-    ptx.tail_floats = gpu.tail_floats
+    language.emulations["tail_floats"] = lambda item: gpu.tail_floats(item)
     return gpu
 
 

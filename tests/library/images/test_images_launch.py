@@ -39,7 +39,7 @@ def spec_of(name, source="uint8", channels=3):
 def test_the_kernel_compiles(capability_in_turn, name):
     spec = spec_of(name)
     kind = cuda._kind(spec, filter_code(spec.filter, spec.antialias))
-    ptx = to_ptx(kernels.build(*kind), kernels.argument_types(spec.dtype), capability_in_turn)
+    ptx = to_ptx(kernels.build(*kind), capability_in_turn)
     assert f".target sm_{capability_in_turn[0]}{capability_in_turn[1]}" in ptx
     assert "images_kernel" in entry_name(ptx)
     # Of Lanczos the sine has a table of its own for large numbers.
@@ -48,9 +48,7 @@ def test_the_kernel_compiles(capability_in_turn, name):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_the_kernel_of_padding_compiles(capability, dtype):
-    assert "padding_kernel" in entry_name(
-        to_ptx(kernels.build_padding(dtype), kernels.padding_types(dtype), capability)
-    )
+    assert "padding_kernel" in entry_name(to_ptx(kernels.build_padding(dtype), capability))
 
 
 gpu = pytest.fixture(pretended.installed)

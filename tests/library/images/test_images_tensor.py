@@ -12,12 +12,12 @@ from octopus.kernels.images import IMAGE
 pytest.importorskip("numba_cuda")
 
 import pretended
-from numba import cuda as cuda_language
-from numba import types
 
 from octopus.backends.cuda.compile import entry_name, to_ptx
+from octopus.backends.cuda.language import cuda as cuda_language
 from octopus.images import cuda, cutting, tensor
 from octopus.images.spec import make_spec
+from octopus.kernels.arguments import Arguments
 from octopus.kernels.cuda import image_source, image_tiles
 from octopus.kernels.cuda.image_kind import shared_bytes
 
@@ -55,7 +55,7 @@ def cut_of(name, table, **options):
 @pytest.mark.parametrize("name", CALLS)
 def test_the_kernel_compiles_without_local_memory(name, capability):
     kind = tensor.kernel_of(spec_of(name))
-    ptx = to_ptx(image_tiles.build(kind), image_tiles.argument_types(kind), capability)
+    ptx = to_ptx(image_tiles.build(kind), capability)
     assert "image_kernel" in entry_name(ptx) and "local_depot" not in ptx
     assert ".maxntid 256, 1, 1\n.minnctapersm 2\n{" in ptx  # else a processor has registers for one block
     assert "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32" in ptx
@@ -70,7 +70,8 @@ def test_every_way_to_know_a_blocks_image_compiles(owner, capability):
     def which(table, count, out):
         out[0] = owner_of(table, count, np.int32(cuda_language.blockIdx.x))
 
-    ptx = to_ptx(which, (types.CPointer(types.int64), types.int32, types.CPointer(types.int32)), capability)
+    which.arguments = Arguments.table("*int64 table", "int32 count", "*int32 out")
+    ptx = to_ptx(which, capability)
     assert "local_depot" not in ptx and ("vote.sync" in ptx) == (owner == "block_search")
     assert ("%ctaid.x" in ptx) and ("%tid.x" in ptx) == (owner in ("block_search", "lookup"))
 
@@ -79,7 +80,7 @@ def test_every_way_to_know_a_blocks_image_compiles(owner, capability):
 def test_a_padded_grid_compiles(capability):
     """In the whole kernel, which leaves blocks beyond an image's end then."""
     kind = tensor.kernel_of(spec_of("batch"))._replace(owner="padded_grid")
-    ptx = to_ptx(image_tiles.build(kind), image_tiles.argument_types(kind), capability)
+    ptx = to_ptx(image_tiles.build(kind), capability)
     assert "local_depot" not in ptx and "vote.sync" not in ptx and "%ctaid.y" in ptx
 
 

@@ -9,7 +9,7 @@ from cases.crops import PAD_MODES
 
 from octopus.backends.cuda.compile import entry_name, to_ptx
 from octopus.backends.cuda.launch import TAIL
-from octopus.kernels.cuda import antialias, crop, plain, ptx, stream
+from octopus.kernels.cuda import antialias, crop, ptx, stream
 from octopus.kernels.cuda.rows import Pixels, source_rows
 from octopus.kernels.cuda.tiles import FIXED_SHAPES, MAX_ITEMS, MOST_BOXES_INSIDE, SHAPES, Shape, filter_shape, tiling
 
@@ -36,13 +36,10 @@ EVERY = {"edge": "image", "letterbox": True, "indexed": True}
 def test_kernels_with_a_column_per_thread_stay_in_registers(
     capability_in_turn, module, frame, channels, dtype, layout, options
 ):
-    index = "int32" if options.keys() - {"edge"} or channels > 4 else None
-    types = plain.argument_types(frame, "float32", dtype, index, channels > 4)
-    text = to_ptx(module.build(channels, dtype, layout, **options), types, capability_in_turn)
+    text = to_ptx(module.build(channels, dtype, layout, **options), capability_in_turn)
     assert f".target sm_{capability_in_turn[0]}{capability_in_turn[1]}" in text
     # The channel arrays must live in registers: local memory would go through the L1 cache.
     assert "local_depot" not in text
-    assert ("of_many_channels" in entry_name(text)) == (channels > 4)
     if module is crop and channels == 3:
         assert len(re.findall(r"\bst\.global", text)) >= 3 and ("st.global.cs" in text) == (dtype == "float32")
 
@@ -60,7 +57,7 @@ def test_the_streaming_kernels_for_planar_results(capability, dtype):
     pairs = capability >= ptx.HALF_PAIR_CAPABILITY
     values = SHAPES[dtype, True].values
     kernel = stream.build(3, dtype, "NCHW", values=values, words=True, saturate=False, pairs=pairs)
-    text = to_ptx(kernel, stream.argument_types("uint8", "float32", dtype), capability)
+    text = to_ptx(kernel, capability)
     assert "local_depot" not in text and "div.s64" not in text and "rem.s64" not in text  # 64-bit divisions are calls
     assert len(re.findall(STORES[dtype], text)) >= 3
     assert "ld.global.nc.u32" in text and "ld.global.nc.u8" not in text
@@ -70,7 +67,7 @@ def test_the_streaming_kernels_for_planar_results(capability, dtype):
 @pytest.mark.parametrize("pairs", [False, True])
 def test_bfloat16_is_rounded_by_integers_where_the_gpu_has_no_instruction(capability_in_turn, pairs):
     kernel = stream.build(3, "bfloat16", "NCHW", values=4, words=True, pairs=pairs)
-    text = to_ptx(kernel, stream.argument_types("uint8", "float32", "bfloat16"), capability_in_turn)
+    text = to_ptx(kernel, capability_in_turn)
     assert ("cvt.rn.bf16x2.f32" in text, "testp.notanumber" in text) == (pairs, not pairs)
 
 
@@ -80,8 +77,7 @@ def test_bfloat16_is_rounded_by_integers_where_the_gpu_has_no_instruction(capabi
 def test_the_streaming_kernels_in_fixed_point(capability_in_turn, dtype, planar, options):
     layout, values = "NCHW" if planar else "NHWC", FIXED_SHAPES[dtype, planar].values
     kernel = stream.build(3, dtype, layout, values=values, words=True, fixed=True, **options)
-    types = stream.argument_types("uint8", "int32", dtype, "int32" if options else None)
-    text = to_ptx(kernel, types, capability_in_turn)
+    text = to_ptx(kernel, capability_in_turn)
     assert "local_depot" not in text and "dp2a.lo.u32.u32" in text and "dp2a.hi.u32.u32" in text
     assert ("st.global.cs.v4.b32" in text) == (".minnctapersm 4" in text) == (layout == "NHWC")
 
@@ -90,8 +86,7 @@ def test_the_streaming_kernels_in_fixed_point(capability_in_turn, dtype, planar,
 def test_the_streaming_kernels_under_a_filter(capability_in_turn, layout, options):
     values = filter_shape(3, layout == "NCHW").values
     more = {"values": values, "words": True, "antialias": True, "saturate": False}
-    types = stream.argument_types("uint8", "int32", "uint8", "int32" if options else None)
-    text = to_ptx(stream.build(3, "uint8", layout, **more, **options), types, capability_in_turn)
+    text = to_ptx(stream.build(3, "uint8", layout, **more, **options), capability_in_turn)
     assert "local_depot" not in text and "rcp.approx" in text and re.search(r"\.shared .*\[\d+\]", text)
     assert ("st.global.cs.u16" in text) == (layout == "NCHW")
 
@@ -105,9 +100,7 @@ ITEMS = {"counted": True, "flipped": True, "own": True}
 def test_the_streaming_kernels_for_video_and_for_items(capability_in_turn, frame, more):
     video = frame != "uint8"
     kernel = stream.build(3, "float32", "NCHW", values=2, frame_dtype=frame, words=not video, **more)
-    items = video or "own" in more
-    types = stream.argument_types(frame, "int32", "float32", "int32" if items else None, items)
-    text = to_ptx(kernel, types, capability_in_turn)
+    text = to_ptx(kernel, capability_in_turn)
     assert "local_depot" not in text and "st.global.cs.v2.f32" in text
     # A sample of luma by itself, and chroma in pairs; all colours are cut to their range by the last addition.
     loads = {"nv12": ("u8", "u16"), "p010": ("u16", "u32"), "uint8": ("u32",)}[frame]
@@ -117,8 +110,7 @@ def test_the_streaming_kernels_for_video_and_for_items(capability_in_turn, frame
 
 def test_boxes_may_be_an_argument(capability_in_turn):
     kernel = stream.build(3, "float32", "NCHW", values=2, words=True, inside=True, letterbox=True)
-    types = stream.argument_types("uint8", "float32", "float32", "int32")
-    text = to_ptx(kernel, types, capability_in_turn)
+    text = to_ptx(kernel, capability_in_turn)
     head, body = text.split("\n)\n", 1)
     assert re.search(rf",\s+\.param \.align 16 \.b8 {TAIL}\[{16 * MOST_BOXES_INSIDE}\]$", head)
     assert body.count("ld.param.v4.f32") == 1 and "local_depot" not in text
@@ -140,9 +132,7 @@ def test_boxes_may_be_an_argument(capability_in_turn):
 def test_other_streaming_kernels_stay_in_registers(capability_in_turn, options):
     kernel = {"channels": 3, "layout": "NCHW", "frame_dtype": "uint8", **options}
     channels, layout = kernel.pop("channels"), kernel.pop("layout")
-    index = "int64" if options.get("letterbox") or options.get("indexed") else None
-    types = stream.argument_types(kernel["frame_dtype"], "int32", "float32", index)
-    text = to_ptx(stream.build(channels, "float32", layout, **kernel), types, capability_in_turn)
+    text = to_ptx(stream.build(channels, "float32", layout, **kernel), capability_in_turn)
     assert "local_depot" not in text
 
 

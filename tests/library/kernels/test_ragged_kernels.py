@@ -39,14 +39,14 @@ def test_powers_are_as_exact_as_they_say(answers):
 ])  # fmt: skip
 def test_kernels_compile_for_every_gpu_without_local_memory(strategy, operation, dtype, values, capability_in_turn):
     kind = Kind(operation, strategy, dtype, dtype, "int64", values, 4, 128)
-    ptx = to_ptx(ragged.build(kind), ragged.argument_types(kind), capability_in_turn)
+    ptx = to_ptx(ragged.build(kind), capability_in_turn)
     assert "local_depot" not in ptx and "call" not in re.sub(r"//.*", "", ptx)
 
 
 def test_memory_bound_operations_load_and_store_sixteen_bytes(capability_in_turn):
     for dtype, values, store in (("float32", 4, r"st\.global\.cs\.v4\.f32"), ("uint8", 16, r"st\.global\.cs\.v4\.b32")):
         kind = Kind("multiply", "block_search", dtype, dtype, "int32", values, 4, 128)
-        ptx = to_ptx(ragged.build(kind), ragged.argument_types(kind), capability_in_turn)
+        ptx = to_ptx(ragged.build(kind), capability_in_turn)
         assert len(re.findall(r"ld\.global\.nc\.L1::no_allocate\.v4", ptx)) >= 4
         assert re.search(store, ptx)
 
@@ -55,7 +55,7 @@ def test_gamma_of_bytes_looks_up_what_it_would_work_out(capability_in_turn):
     shape = shape_for("gamma", "block_search", "uint8", 10**8, 1000, 132)
     assert shape == Shape(16, 4, 128)
     kind = Kind("gamma", "block_search", "uint8", "uint8", "int32", *shape)
-    ptx = to_ptx(ragged.build(kind), ragged.argument_types(kind), capability_in_turn)
+    ptx = to_ptx(ragged.build(kind), capability_in_turn)
     assert "local_depot" not in ptx and "call" not in re.sub(r"//.*", "", ptx)
     # Sixteen bytes of four packs, and of one where items meet; a power of each table, of a quad, and of single bytes.
     assert len(re.findall(r"ld\.shared\.u8", ptx)) >= 80
@@ -65,7 +65,7 @@ def test_gamma_of_bytes_looks_up_what_it_would_work_out(capability_in_turn):
 
 def test_gamma_of_floats_has_the_library_for_unusual_values_alone(capability_in_turn):
     kind = Kind("gamma", "block_search", "float32", "float32", "int32", 4, 4, 128)
-    ptx = to_ptx(ragged.build(kind), ragged.argument_types(kind), capability_in_turn)
+    ptx = to_ptx(ragged.build(kind), capability_in_turn)
     # An `ex2` is one of `power`, an `rcp` one of the library, which stands but once beside four of the former.
     powers, library = len(re.findall(r"ex2\.approx\.f32", ptx)), len(re.findall(r"rcp|div\.", ptx))
     assert powers > 16 and library < powers / 2

@@ -31,7 +31,7 @@ PROCESSORS = 132
 @pytest.mark.parametrize(("dtype", "dot"), [("uint8", "dp4a"), ("uint16", "dp2a")])
 def test_kernels_compile_for_every_gpu(dtype, dot, aligned, listed, nodata, capability_in_turn):
     kind = Kind(dtype, "int64", aligned, listed, nodata)
-    ptx = to_ptx(tile_sums.build(kind), tile_sums.argument_types(kind), capability_in_turn)
+    ptx = to_ptx(tile_sums.build(kind), capability_in_turn)
     assert "tiles_kernel" in entry_name(ptx)
     assert "local_depot" not in ptx and "call" not in re.sub(r"//.*", "", ptx)
     # Four loads of sixteen bytes at once, and the sums of their words by dot products.

@@ -24,7 +24,7 @@ def launches(gpu, monkeypatch):
     def multiply(made):
         [call() for call in before]
         source, out, total, offsets, items, first, *_ = made.values
-        dtype = made.kernel.signature[3].dtype.name
+        dtype = made.kernel.signature[3][1:]
         gains = np.repeat(at(first, (items,), np.float32), np.diff(at(offsets, (items + 1,), dtype)))
         at(out, (total,), np.float32)[...] = at(source, (total,), np.float32) * gains
 

@@ -14,11 +14,11 @@ def test_the_published_kernels_round_between_their_passes_and_are_else_the_refer
     assert 0.01 < answers <= 0.5 / 2 + 1e-3  # half a level, divided by the smallest std
 
 
-@pytest.mark.parametrize("name", probes.SIGNATURES)
+@pytest.mark.parametrize("name", probes.KERNELS)
 def test_the_probes(capability, name):
-    assert name in entry_name(to_ptx(*probes.SIGNATURES[name], capability))
+    assert name in entry_name(to_ptx(probes.KERNELS[name], capability))
 
 
 @pytest.mark.parametrize("name", ["table", "image_per_thread", "linear_search", "differ"])
 def test_the_kernels_on_ragged_batches(capability, name):
-    assert entry_name(to_ptx(*ragged_probes.signature(name), capability))
+    assert entry_name(to_ptx(ragged_probes.kernel_of(name), capability))

@@ -13,4 +13,4 @@ def test_bytes_are_those_of_the_conversion_rounded(answers):
 
 
 def test_it_compiles(capability):
-    assert "to_rgb" in entry_name(to_ptx(*video.SIGNATURE, capability))
+    assert "to_rgb" in entry_name(to_ptx(video.to_rgb, capability))

@@ -253,10 +253,10 @@ def same_bits(left: Any, right: Any) -> bool:
 
     from octopus.backends.cuda import compile, stream_of
     from octopus_study.kernels.cuda import FOLDER
-    from octopus_study.kernels.cuda.ragged_probes import signature
+    from octopus_study.kernels.cuda.ragged_probes import kernel_of
 
     words, flag = left.nbytes // 4, memory.upload(np.zeros(1, np.int32))
-    kernel = compile.load("ragged-probe-differ", lambda: signature("differ"), FOLDER)
+    kernel = compile.load("ragged-probe-differ", lambda: kernel_of("differ"), FOLDER)
     config = LaunchConfig(grid=4096, block=256)
     launch(stream_of(None), config, kernel, left.pointer, right.pointer, np.int64(words), flag.pointer)
     compared = 4 * words // left.dtype.itemsize

@@ -115,6 +115,6 @@ def _table_kernel(dtype: str) -> Any:
     """Loaded once: a method that is timed as a whole would load it again and again."""
     from octopus.backends.cuda import compile
     from octopus_study.kernels.cuda import FOLDER
-    from octopus_study.kernels.cuda.ragged_probes import signature
+    from octopus_study.kernels.cuda.ragged_probes import kernel_of
 
-    return compile.load(f"ragged-probe-table-{dtype}", lambda: signature("table", dtype), FOLDER)
+    return compile.load(f"ragged-probe-table-{dtype}", lambda: kernel_of("table", dtype), FOLDER)

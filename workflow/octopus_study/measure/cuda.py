@@ -51,10 +51,10 @@ def probe_kernel(name: str) -> Any:
 
     from octopus_study.kernels.cuda import FOLDER
 
-    def build() -> tuple:
+    def build() -> Callable:
         from octopus_study.kernels.cuda import probes
 
-        return probes.SIGNATURES[name]
+        return probes.KERNELS[name]
 
     return compile.load(f"probe-{name}", build, FOLDER)
 

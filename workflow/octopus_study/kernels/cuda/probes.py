@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numba import cuda, types
 
-from octopus.kernels.cuda import ptx_sums
-from octopus.kernels.cuda.plain import argument_types
+from octopus.backends.cuda.language import cuda
+from octopus.kernels.arguments import Arguments
+from octopus.kernels.cuda import ptx
 
 
 def empty(
     frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y,
     gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
 ):  # fmt: skip
-    """Nothing, with the arguments of the fused kernel: what remains of its time is the launch and their passing."""
+    """Nothing, with eighteen arguments: what remains of a kernel's time is the launch and their passing."""
 
 
 def wait(microseconds):
@@ -35,7 +33,7 @@ def read_words(source, loads, sink):
     found, one = np.uint32(0), np.uint32(1)
     while at < loads:
         places = (at * 16, (at + threads) * 16, (at + 2 * threads) * 16, (at + 3 * threads) * 16)
-        a, b, c, d = ptx_sums.load_four_if(source, places, (one, one, one, one))
+        a, b, c, d = ptx.load_four_if(source, places, (one, one, one, one))
         found ^= a[0] ^ a[1] ^ a[2] ^ a[3] ^ b[0] ^ b[1] ^ b[2] ^ b[3]
         found ^= c[0] ^ c[1] ^ c[2] ^ c[3] ^ d[0] ^ d[1] ^ d[2] ^ d[3]
         at += 4 * threads
@@ -43,8 +41,12 @@ def read_words(source, loads, sink):
         sink[0] = found
 
 
-SIGNATURES: dict[str, tuple[Callable, tuple]] = {
-    "empty": (empty, argument_types("uint8", "float32", "float32")),
-    "wait": (wait, (types.int32,)),
-    "read_words": (read_words, (types.CPointer(types.uint8), types.int64, types.CPointer(types.uint32))),
-}
+empty.arguments = Arguments.table(  # type: ignore[attr-defined]
+    "*uint8 frame", "int32 pitch width height", "*float32 boxes out", "int32 out_width out_height tiles_x tiles_y",
+    "float32 gain0 gain1 gain2 gain3 bias0 bias1 bias2 bias3",
+)  # fmt: skip
+wait.arguments = Arguments.table("int32 microseconds")  # type: ignore[attr-defined]
+read_words.arguments = Arguments.table(  # type: ignore[attr-defined]
+    "*uint8 source", "int64 loads", "*uint32 sink"
+)
+KERNELS = {kernel.__name__: kernel for kernel in (empty, wait, read_words)}

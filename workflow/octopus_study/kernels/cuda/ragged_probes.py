@@ -7,20 +7,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import cuda, types
 
+from octopus.backends.cuda.language import cuda
+from octopus.kernels.arguments import Arguments
 from octopus.kernels.cuda import ptx
-from octopus.kernels.cuda.plain import NUMBA_TYPES
 from octopus.kernels.cuda.ragged_search import search, search_by_warp
 from octopus.kernels.cuda.ragged_stencil import FUNCTIONS
 
-TABLE_PART = 4096  # elements per block of `table`
+TABLE_PART = 4096  # elements per block of `table_of_owners`
 THREADS = 256
 _blur3_one = FUNCTIONS["blur3x3"][1]
 _store = ptx.streaming_store("uint8", 1, True, False)
 
 
-def table(offsets, items, total, owner):
+def table_of_owners(offsets, items, total, owner):
     """The item of every element, from the offsets alone: one search per block, then among the block's items."""
     begin = np.int64(cuda.blockIdx.x) * TABLE_PART
     stop = min(begin + TABLE_PART, total)
@@ -72,13 +72,14 @@ def differ(left, right, count, flag):
         at += threads
 
 
-def signature(name: str, offset_dtype: str = "int32") -> tuple[Callable, tuple]:
-    """A kernel and its Numba argument types."""
-    offsets, integer = types.CPointer(NUMBA_TYPES[offset_dtype]), types.CPointer(types.int32)
-    byte, word = types.CPointer(types.uint8), types.CPointer(types.uint32)
-    return {
-        "table": (table, (offsets, types.int32, types.int64, integer)),
-        "image_per_thread": (image_per_thread, (byte, byte, offsets, types.int32, integer, integer)),
-        "linear_search": (linear_search, (byte, byte, offsets, types.int32, integer, integer)),
-        "differ": (differ, (word, word, types.int64, integer)),
+def kernel_of(name: str, offset_dtype: str = "int32") -> Callable:
+    """A kernel, for offsets of a dtype."""
+    images = ("*uint8 source out", "*offset offsets", "int32 items", "*int32 widths heights")
+    kernel, *table = {
+        "table": (table_of_owners, "*offset offsets", "int32 items", "int64 total", "*int32 owner"),
+        "image_per_thread": (image_per_thread, *images),
+        "linear_search": (linear_search, *images),
+        "differ": (differ, "*uint32 left right", "int64 count", "*int32 flag"),
     }[name]
+    kernel.arguments = Arguments.table(*table).of(offset=offset_dtype)
+    return kernel

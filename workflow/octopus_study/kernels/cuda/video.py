@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import cuda, types
+
+from octopus.backends.cuda.language import cuda, device
+from octopus.kernels.arguments import Arguments
 
 THREADS = 128
 STAGED = 6 * THREADS  # words of two rows
@@ -12,13 +14,13 @@ PIXELS = 4  # of a thread in each of two rows: a word of luma, three of red, gre
 RED_V, GREEN_U, GREEN_V, BLUE_U = (np.float32(value) for value in (1.402, -0.344136, -0.714136, 1.772))
 
 
-@cuda.jit(device=True)
+@device
 def level(value):
     """Round to a byte."""
     return np.uint32(min(max(value, np.float32(0)), np.float32(255)) + np.float32(0.5))
 
 
-@cuda.jit(device=True)
+@device
 def byte(word, at):
     """One of the four bytes of a word, the lowest first."""
     return np.float32((word >> np.uint32(8 * at)) & np.uint32(255))
@@ -66,5 +68,6 @@ def to_rgb(luma, chroma, words, rgb):
                 rgb[start + at] = staged[3 * below * THREADS + at]
 
 
-_WORDS = types.CPointer(types.uint32)
-SIGNATURE = to_rgb, (_WORDS, _WORDS, types.int32, _WORDS)
+to_rgb.arguments = Arguments.table(  # type: ignore[attr-defined]
+    "*uint32 luma chroma", "int32 words", "*uint32 rgb"
+)

@@ -71,7 +71,7 @@ class Converted(OfRgb):
 
         height, width, _ = job.frame.shape
         self._nv12, self._rgb = upload(nv12), DeviceArray(job.frame.shape, np.uint8)
-        self._kernel, self._stream = load("nv12-to-rgb", lambda: video.SIGNATURE, FOLDER), stream_of(None)
+        self._kernel, self._stream = load("nv12-to-rgb", lambda: video.to_rgb, FOLDER), stream_of(None)
         blocks = -(-width // (WORD * video.THREADS)), height // 2
         self._config = LaunchConfig(grid=blocks, block=video.THREADS)
         super().__init__(job, nv12)

@@ -48,11 +48,11 @@ def _kernel(job: RaggedJob, name: str) -> Callable[[], object]:
     from octopus.backends.cuda.device import current
     from octopus.backends.cuda.memory import upload
     from octopus_study.kernels.cuda import FOLDER
-    from octopus_study.kernels.cuda.ragged_probes import signature
+    from octopus_study.kernels.cuda.ragged_probes import kernel_of
 
     narrow = blockmap.narrowed(job.offsets)
     kernel = compile.load(
-        f"ragged-probe-{name}-{narrow.dtype.name}", lambda: signature(name, narrow.dtype.name), FOLDER
+        f"ragged-probe-{name}-{narrow.dtype.name}", lambda: kernel_of(name, narrow.dtype.name), FOLDER
     )
     sides = {side: upload(array) for side, array in image_sides(job.operation, job.batch).items()}
     offsets = upload(narrow)

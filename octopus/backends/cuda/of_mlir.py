@@ -1,0 +1,148 @@
+"""numba-cuda-mlir, numba-cuda's successor, as the compiler of the kernels: what `language` asks of one."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import prod
+from typing import Any
+
+from numba_cuda_mlir import cuda, tools, types
+from numba_cuda_mlir._mlir.dialects import arith, llvm
+from numba_cuda_mlir._mlir.extras import types as of
+from numba_cuda_mlir.cuda import libdevice as library
+from numba_cuda_mlir.extending import intrinsic, refresh_registries
+from numba_cuda_mlir.lowering_utilities import convert, memref_data_pointer
+
+SIMULATED, libdevice = False, library
+device = cuda.jit(device=True, inline="never")  # by LLVM alone: its own inliner loses names of closures
+SCALARS = {
+    "uint8": types.uint8, "uint16": types.uint16, "int32": types.int32, "uint32": types.uint32, "int64": types.int64,
+    "float16": types.float16, "float32": types.float32, "float64": types.float64, "void": types.void,
+}  # fmt: skip
+REGISTERS = {"int32": of.i32, "uint32": of.i32, "int64": of.i64, "float32": of.f32, "float64": of.f64}
+
+
+# Device functions stand in the PTX although the kernel holds them already.
+_FUNCTION = re.compile(r"^\.visible \.func .*?^\}\n", re.MULTILINE | re.DOTALL)
+DYNAMIC = -(1 << 31)  # in the place of an index of `getelementptr`
+
+
+def assembly(name: str, text: str, result: Any, arguments: Sequence[Any], constraints: str, volatile: bool) -> Callable:
+    """See `language.instruction`; result and arguments are of `language.Shape`."""
+
+    def apply(typing_context: Any, *given: Any) -> tuple[Any, Callable]:
+        kinds, left = [], list(given)
+        for shape in arguments:
+            if shape.dtype == "address":
+                kinds += [left.pop(0), types.UniTuple(types.int64, shape.counts[0]) if shape.counts else left[0]]
+            else:
+                kinds.append(_type(shape))
+            left.pop(0)
+        return _type(result)(*kinds), generate
+
+    def generate(builder: Any, target: Any, args: Any, kwargs: Any) -> None:
+        values, count = list(_flat(builder, args, arguments)), result.registers
+        kind = REGISTERS[result.dtype]() if count else None
+        whole = llvm.StructType.get_literal([kind] * count) if count > 1 else kind
+        made = llvm.inline_asm(whole, values, text, constraints, has_side_effects=volatile)
+        if not count:
+            builder.store_var(target, None)
+            return
+        numbers = [llvm.extractvalue(kind, made, [i]) for i in range(count)] if count > 1 else [made]
+        builder.store_var(target, _nested(numbers, result.counts) if result.counts else made)
+
+    names = ["typing_context"]
+    for number, shape in enumerate(arguments):
+        names += [f"array{number}", f"index{number}"] if shape.dtype == "address" else [f"value{number}"]
+    parameters = [inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in names]
+    apply.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    apply.__name__ = name
+    return intrinsic(apply)
+
+
+def _type(shape: Any) -> Any:
+    kind = SCALARS[shape.dtype]
+    for count in shape.counts:
+        kind = types.UniTuple(kind, count)
+    return kind
+
+
+def _nested(numbers: list[Any], counts: Sequence[int]) -> tuple[Any, ...]:
+    inner = counts[0]
+    if len(counts) == 1:
+        return tuple(numbers)
+    return tuple(tuple(numbers[i : i + inner]) for i in range(0, prod(counts), inner))
+
+
+def _flat(builder: Any, args: Sequence[Any], shapes: Iterable[Any]) -> Iterator[Any]:
+    """The registers that an instruction takes."""
+    left = list(args)
+    for dtype, counts in shapes:
+        variable = left.pop(0)
+        value = builder.load_var(variable)
+        if dtype == "address":
+            indices = builder.load_var(left.pop(0))
+            storage = builder.get_storage_type(builder.get_numba_type(variable).dtype)
+            for index in indices if counts else [indices]:
+                place = llvm.getelementptr(
+                    llvm.PointerType.get(), value, [convert(index, of.i64())], [DYNAMIC], storage, None
+                )
+                yield llvm.ptrtoint(res=of.i64(), arg=place)
+        else:
+            for number in value if counts else [value]:
+                yield convert(number, REGISTERS[dtype]())
+
+
+def bits(result: str, argument: str) -> Callable:
+    """A device function: the bits of a number as those of another dtype."""
+
+    @intrinsic
+    def apply(typing_context, value):
+        def generate(builder, target, args, kwargs):
+            given = convert(builder.load_var(args[0]), REGISTERS[argument]())
+            builder.store_var(target, arith.bitcast(REGISTERS[result](), given))
+
+        return SCALARS[result](SCALARS[argument]), generate
+
+    return apply
+
+
+def address() -> Callable:
+    """A device function: where a pointer leads, int64."""
+
+    @intrinsic
+    def apply(typing_context, pointer):
+        def generate(builder, target, args, kwargs):
+            builder.store_var(target, llvm.ptrtoint(res=of.i64(), arg=builder.load_var(args[0])))
+
+        return types.int64(pointer), generate
+
+    return apply
+
+
+def array_address() -> Callable:
+    """A device function: where an array's first element lies, int64."""
+
+    @intrinsic
+    def apply(typing_context, array):
+        def generate(builder, target, args, kwargs):
+            pointer = memref_data_pointer(builder.load_var(args[0]))
+            builder.store_var(target, llvm.ptrtoint(res=of.i64(), arg=pointer))
+
+        return types.int64(array), generate
+
+    return apply
+
+
+def compile(function: Callable, kinds: Iterable[str], capability: tuple[int, int]) -> str:
+    """PTX of a kernel; see `language.to_ptx`."""
+    signature = types.void(*(types.CPointer(SCALARS[k[1:]]) if k[0] == "*" else SCALARS[k] for k in kinds))
+    refresh_registries()  # which don't know yet what `assembly` has made
+    before, tools._cached_cc = tools._cached_cc, capability  # it asks the GPU also where `cc` is given
+    try:
+        ptx, _ = cuda.compile(function, signature, device=False, abi="numba", cc=capability, output="ptx")
+    finally:
+        tools._cached_cc = before
+    return _FUNCTION.sub("", ptx)

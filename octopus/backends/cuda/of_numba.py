@@ -1,0 +1,163 @@
+"""numba-cuda as the compiler of the kernels: what `language` asks of one."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from math import prod
+from types import SimpleNamespace
+from typing import Any
+
+from llvmlite import ir
+from numba import config, cuda, types
+
+SIMULATED = bool(config.ENABLE_CUDASIM)
+device = cuda.jit(device=True)
+libdevice = None if SIMULATED else import_module("numba.cuda.libdevice")
+if not SIMULATED:
+    from numba.cuda.extending import intrinsic
+
+SCALARS = {
+    "uint8": types.uint8, "uint16": types.uint16, "int32": types.int32, "uint32": types.uint32, "int64": types.int64,
+    "float16": types.float16, "float32": types.float32, "float64": types.float64, "void": types.void,
+}  # fmt: skip
+REGISTERS = {
+    "int32": ir.IntType(32), "uint32": ir.IntType(32), "int64": ir.IntType(64), "float32": ir.FloatType(),
+    "float64": ir.DoubleType(), "void": ir.VoidType(),
+}  # fmt: skip
+_lock = threading.RLock()
+
+
+def assembly(name: str, text: str, result: Any, arguments: Sequence[Any], constraints: str, volatile: bool) -> Callable:
+    """See `language.instruction`; result and arguments are of `language.Shape`."""
+
+    def apply(typing_context: Any, *given: Any) -> tuple[Any, Callable]:
+        kinds, left = [], list(given)
+        for shape in arguments:
+            if shape.dtype == "address":
+                kinds += [left.pop(0), types.UniTuple(types.int64, shape.counts[0]) if shape.counts else left[0]]
+            else:
+                kinds.append(_type(shape))
+            left.pop(0)
+        return _type(result)(*kinds), generate
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        values = list(_flat(context, builder, signature, args, arguments))
+        kind, count = REGISTERS[result.dtype], result.registers
+        kind = ir.LiteralStructType([kind] * count) if count > 1 else kind
+        made = builder.call(
+            ir.InlineAsm(ir.FunctionType(kind, [v.type for v in values]), text, constraints, side_effect=volatile),
+            values,
+        )
+        if not count:
+            return context.get_dummy_value()
+        return _tuple(context, builder, signature.return_type, made, result.counts) if result.counts else made
+
+    names = ["typing_context"]
+    for number, shape in enumerate(arguments):
+        names += [f"array{number}", f"index{number}"] if shape.dtype == "address" else [f"value{number}"]
+    parameters = [inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in names]
+    apply.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    apply.__name__ = name
+    return intrinsic(apply)
+
+
+def _type(shape: Any) -> Any:
+    kind = SCALARS[shape.dtype]
+    for count in shape.counts:
+        kind = types.UniTuple(kind, count)
+    return kind
+
+
+def _flat(context: Any, builder: Any, signature: Any, args: Any, shapes: Iterable[Any]) -> Iterator[Any]:
+    """The registers that an instruction takes."""
+    left = list(zip(args, signature.args, strict=True))
+    for dtype, counts in shapes:
+        value, _ = left.pop(0)
+        if dtype == "address":
+            indices, kind = left.pop(0)
+            if not counts:
+                indices = context.cast(builder, indices, kind, types.int64)
+            yield from (builder.gep(value, [index]) for index in _parts(builder, indices, counts))
+        else:
+            yield from _parts(builder, value, counts)
+
+
+def _parts(builder: Any, value: Any, counts: Sequence[int]) -> list[Any]:
+    return [builder.extract_value(value, i) for i in range(counts[0])] if counts else [value]
+
+
+def _tuple(context: Any, builder: Any, kind: Any, made: Any, counts: Sequence[int]) -> Any:
+    """The numbers of a result as a tuple, or as tuples of a tuple."""
+    count, inner = prod(counts), counts[0]
+    numbers = [builder.extract_value(made, i) for i in range(count)] if count > 1 else [made]
+    if len(counts) == 1:
+        return context.make_tuple(builder, kind, numbers)
+    tuples = [context.make_tuple(builder, kind.dtype, numbers[i : i + inner]) for i in range(0, count, inner)]
+    return context.make_tuple(builder, kind, tuples)
+
+
+def bits(result: str, argument: str) -> Callable:
+    """A device function: the bits of a number as those of another dtype."""
+
+    @intrinsic
+    def apply(typing_context, value):
+        def generate(context, builder, signature, args):
+            return builder.bitcast(args[0], REGISTERS[result])
+
+        return SCALARS[result](SCALARS[argument]), generate
+
+    return apply
+
+
+def address() -> Callable:
+    """A device function: where a pointer leads, int64."""
+
+    @intrinsic
+    def apply(typing_context, pointer):
+        def generate(context, builder, signature, args):
+            return builder.ptrtoint(args[0], ir.IntType(64))
+
+        return types.int64(pointer), generate
+
+    return apply
+
+
+def array_address() -> Callable:
+    """A device function: where an array's first element lies, int64."""
+
+    @intrinsic
+    def apply(typing_context, array):
+        def generate(context, builder, signature, args):
+            data = context.make_array(signature.args[0])(context, builder, args[0]).data
+            return builder.ptrtoint(data, ir.IntType(64))
+
+        return types.int64(array), generate
+
+    return apply
+
+
+def compile(function: Callable, kinds: Iterable[str], capability: tuple[int, int]) -> str:
+    """PTX of a kernel; see `language.to_ptx`."""
+    signature = types.void(*(types.CPointer(SCALARS[k[1:]]) if k[0] == "*" else SCALARS[k] for k in kinds))
+    options = {"device": False, "abi": "numba", "cc": capability, "output": "ptx", "lineinfo": False}
+    with _capability(capability):
+        ptx, _ = cuda.compile(function, signature, **options)
+    return ptx
+
+
+@contextmanager
+def _capability(capability: tuple[int, int]) -> Iterator[None]:
+    """Numba asks the GPU in use what to compile device functions for, also where there is none."""
+    from numba.cuda import dispatcher
+
+    with _lock:
+        asked = dispatcher.get_current_device
+        dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
+        try:
+            yield
+        finally:
+            dispatcher.get_current_device = asked

@@ -22,9 +22,10 @@ endif
 
 BIN := $(VENV)/bin
 LOCK := $(if $(filter cuda12,$(GPU)),requirements-cuda12.lock,requirements.lock)
-GPU_EXTRA := $(filter-out none,$(GPU))
+COMPILER := compile$(if $(filter cuda12,$(GPU)),12)
+GPU_EXTRA := $(if $(filter-out none,$(GPU)),$(GPU) $(COMPILER))
 # Compiling kernels for the tests needs a CUDA toolkit, but no GPU.
-TOOLKIT := $(or $(GPU_EXTRA),cuda13)
+TOOLKIT := $(or $(GPU_EXTRA),cuda13 compile)
 STUBS := $(VENV)/stubs
 RUN_STAMP := $(VENV)/.installed-run-$(GPU)
 TEST_STAMP := $(VENV)/.installed-test-$(GPU)
@@ -45,7 +46,7 @@ endif
 export PATH := $(abspath $(BIN)):$(PATH)
 
 FUZZ_SECONDS ?= 300
-.PHONY: help install verify paper test test-gpu test-integrations test-newest fuzz faults docs lint release lock clean
+.PHONY: help install verify paper test test-gpu test-integrations test-newest fuzz faults docs lint wheel lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -104,8 +105,9 @@ lint: $(TEST_STAMP) ## check style, import layers and workflow
 	! test -x $(BIN)/hadolint || $(BIN)/hadolint Containerfile
 	$(MAKE) --no-print-directory docs
 
-release: $(BIN)/python ## build sdists and wheels into dist/
-	$(BIN)/python $(INSTALL) $(LOCK) $(GPU_EXTRA) release
+wheel: $(TEST_STAMP) ## compile the kernels that a wheel carries, and build sdists and wheels into dist/
+	$(BIN)/python $(INSTALL) $(LOCK) $(TOOLKIT) test release
+	$(BIN)/python workflow/scripts/wheel_kernels.py
 	$(BIN)/python -m build --no-isolation --outdir dist .
 	$(BIN)/python -m build --no-isolation --outdir dist workflow
 

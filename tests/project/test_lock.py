@@ -22,8 +22,9 @@ from packaging.utils import canonicalize_name
 LOCKS = ("requirements.lock", "requirements-cuda12.lock")
 NEVER = {"ultralytics", "sahi", "supervision"}
 LEFT_OUT = {
-    "requirements.lock": {"cuda12"} | NEVER,
-    "requirements-cuda12.lock": {"cuda13", "torch", "transformers", "baselines", "models", "arena-cuda13"} | NEVER,
+    "requirements.lock": {"cuda12", "compile12"} | NEVER,
+    "requirements-cuda12.lock": NEVER
+    | {"cuda13", "compile", "torch", "transformers", "baselines", "models", "arena-cuda13"},
 }
 CONDA_NAMES = {"matplotlib-base": "matplotlib"}
 Ranges = dict[str, SpecifierSet]

@@ -165,10 +165,12 @@ def host_code() -> dict[str, bytes]:
     def record(name: str, build: Any, entry: Any = None) -> Any:
         made[name] = cpu.to_object(build(), entry() if entry else "", shipped.MACHINE)
 
+    launcher.cache_clear()
     with patch.object(cpu, "load", record):
         launcher()
         cutting.load()
         packing.packing_kernel()
+    launcher.cache_clear()  # it has kept that nothing was loaded
     return made
 
 

@@ -10,6 +10,7 @@ votes of a warp: whoever simulates puts functions of Python for them into `emula
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable
 from math import prod
@@ -77,7 +78,33 @@ def instruction(
     made, taken = Shape.of(result), [Shape.of(argument) for argument in arguments]
     written = [("=&" if early else "=") + LETTERS[made.dtype]] * made.registers if made.registers else []
     read = [LETTERS[shape.dtype] for shape in taken for _ in range(shape.registers)]
-    return compiler.assembly(name, text, made, taken, ",".join(written + read), volatile)
+    generate = compiler.generator(text, made, taken, ",".join(written + read), volatile)
+
+    def apply(typing_context: Any, *given: Any) -> tuple[Any, Callable]:
+        kinds, left = [], list(given)
+        for shape in taken:
+            array = [left.pop(0)] if shape.dtype == ADDRESS else []
+            own = left.pop(0)
+            kinds += [*array, own if array and not shape.counts else _type(shape)]
+        return _type(made)(*kinds), generate
+
+    names = ["typing_context"]
+    for number, shape in enumerate(taken):
+        names += [f"array{number}"] * (shape.dtype == ADDRESS) + [f"value{number}"]
+    parameters = [inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in names]
+    apply.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    apply.__name__ = name
+    made_of: Callable = compiler.intrinsic(apply)
+    return made_of
+
+
+def _type(shape: Shape) -> Any:
+    """The compiler's type of what an instruction takes or gives; of addresses, that of their indices."""
+    types = compiler.types
+    kind = getattr(types, "int64" if shape.dtype == ADDRESS else shape.dtype)
+    for count in shape.counts:
+        kind = types.UniTuple(kind, count)
+    return kind
 
 
 def _emulation(name: str) -> Callable:
@@ -127,7 +154,7 @@ def _compact(ptx: str, name: str) -> str:
     (entry,) = re.findall(r"\.visible \.entry (\S+?)\(", ptx)
     ptx = re.sub(r"[ \t]*//.*|^\.common .*NumbaEnv.*", "", ptx.replace(entry, name), flags=re.MULTILINE)
     ptx = re.sub(r"(\.extern \.shared \.align) \d+", r"\1 16", ptx)  # loads and stores of four words need it
-    for number, mangled in enumerate(dict.fromkeys(re.findall(r"\b_Z[\w$]+", ptx))):
+    for number, mangled in enumerate(dict.fromkeys(re.findall(r"\b(?:_Z|_cudapy)[\w$]+", ptx))):
         ptx = ptx.replace(mangled, f"{name}_data{number}")
     return re.sub(r"\n\s*(?=\n)", "", ptx)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
@@ -17,10 +16,6 @@ from numba_cuda_mlir.lowering_utilities import convert, memref_data_pointer
 
 SIMULATED, libdevice = False, library
 device = cuda.jit(device=True, inline="never")  # by LLVM alone: its own inliner loses names of closures
-SCALARS = {
-    "uint8": types.uint8, "uint16": types.uint16, "int32": types.int32, "uint32": types.uint32, "int64": types.int64,
-    "float16": types.float16, "float32": types.float32, "float64": types.float64, "void": types.void,
-}  # fmt: skip
 REGISTERS = {"int32": of.i32, "uint32": of.i32, "int64": of.i64, "float32": of.f32, "float64": of.f64}
 
 
@@ -29,18 +24,8 @@ _FUNCTION = re.compile(r"^\.visible \.func .*?^\}\n", re.MULTILINE | re.DOTALL)
 DYNAMIC = -(1 << 31)  # in the place of an index of `getelementptr`
 
 
-def assembly(name: str, text: str, result: Any, arguments: Sequence[Any], constraints: str, volatile: bool) -> Callable:
-    """See `language.instruction`; result and arguments are of `language.Shape`."""
-
-    def apply(typing_context: Any, *given: Any) -> tuple[Any, Callable]:
-        kinds, left = [], list(given)
-        for shape in arguments:
-            if shape.dtype == "address":
-                kinds += [left.pop(0), types.UniTuple(types.int64, shape.counts[0]) if shape.counts else left[0]]
-            else:
-                kinds.append(_type(shape))
-            left.pop(0)
-        return _type(result)(*kinds), generate
+def generator(text: str, result: Any, arguments: Sequence[Any], constraints: str, volatile: bool) -> Callable:
+    """What makes code of an instruction; see `language.instruction`, whose shapes these are."""
 
     def generate(builder: Any, target: Any, args: Any, kwargs: Any) -> None:
         values, count = list(_flat(builder, args, arguments)), result.registers
@@ -53,20 +38,7 @@ def assembly(name: str, text: str, result: Any, arguments: Sequence[Any], constr
         numbers = [llvm.extractvalue(kind, made, [i]) for i in range(count)] if count > 1 else [made]
         builder.store_var(target, _nested(numbers, result.counts) if result.counts else made)
 
-    names = ["typing_context"]
-    for number, shape in enumerate(arguments):
-        names += [f"array{number}", f"index{number}"] if shape.dtype == "address" else [f"value{number}"]
-    parameters = [inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in names]
-    apply.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    apply.__name__ = name
-    return intrinsic(apply)
-
-
-def _type(shape: Any) -> Any:
-    kind = SCALARS[shape.dtype]
-    for count in shape.counts:
-        kind = types.UniTuple(kind, count)
-    return kind
+    return generate
 
 
 def _nested(numbers: list[Any], counts: Sequence[int]) -> tuple[Any, ...]:
@@ -104,7 +76,7 @@ def bits(result: str, argument: str) -> Callable:
             given = convert(builder.load_var(args[0]), REGISTERS[argument]())
             builder.store_var(target, arith.bitcast(REGISTERS[result](), given))
 
-        return SCALARS[result](SCALARS[argument]), generate
+        return getattr(types, result)(getattr(types, argument)), generate
 
     return apply
 
@@ -138,7 +110,9 @@ def array_address() -> Callable:
 
 def compile(function: Callable, kinds: Iterable[str], capability: tuple[int, int]) -> str:
     """PTX of a kernel; see `language.to_ptx`."""
-    signature = types.void(*(types.CPointer(SCALARS[k[1:]]) if k[0] == "*" else SCALARS[k] for k in kinds))
+    signature = types.void(
+        *(types.CPointer(getattr(types, k[1:])) if k[0] == "*" else getattr(types, k) for k in kinds)
+    )
     refresh_registries()  # which don't know yet what `assembly` has made
     before, tools._cached_cc = tools._cached_cc, capability  # it asks the GPU also where `cc` is given
     try:

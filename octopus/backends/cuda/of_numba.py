@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,10 +19,6 @@ libdevice = None if SIMULATED else import_module("numba.cuda.libdevice")
 if not SIMULATED:
     from numba.cuda.extending import intrinsic
 
-SCALARS = {
-    "uint8": types.uint8, "uint16": types.uint16, "int32": types.int32, "uint32": types.uint32, "int64": types.int64,
-    "float16": types.float16, "float32": types.float32, "float64": types.float64, "void": types.void,
-}  # fmt: skip
 REGISTERS = {
     "int32": ir.IntType(32), "uint32": ir.IntType(32), "int64": ir.IntType(64), "float32": ir.FloatType(),
     "float64": ir.DoubleType(), "void": ir.VoidType(),
@@ -31,18 +26,8 @@ REGISTERS = {
 _lock = threading.RLock()
 
 
-def assembly(name: str, text: str, result: Any, arguments: Sequence[Any], constraints: str, volatile: bool) -> Callable:
-    """See `language.instruction`; result and arguments are of `language.Shape`."""
-
-    def apply(typing_context: Any, *given: Any) -> tuple[Any, Callable]:
-        kinds, left = [], list(given)
-        for shape in arguments:
-            if shape.dtype == "address":
-                kinds += [left.pop(0), types.UniTuple(types.int64, shape.counts[0]) if shape.counts else left[0]]
-            else:
-                kinds.append(_type(shape))
-            left.pop(0)
-        return _type(result)(*kinds), generate
+def generator(text: str, result: Any, arguments: Sequence[Any], constraints: str, volatile: bool) -> Callable:
+    """What makes code of an instruction; see `language.instruction`, whose shapes these are."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         values = list(_flat(context, builder, signature, args, arguments))
@@ -56,20 +41,7 @@ def assembly(name: str, text: str, result: Any, arguments: Sequence[Any], constr
             return context.get_dummy_value()
         return _tuple(context, builder, signature.return_type, made, result.counts) if result.counts else made
 
-    names = ["typing_context"]
-    for number, shape in enumerate(arguments):
-        names += [f"array{number}", f"index{number}"] if shape.dtype == "address" else [f"value{number}"]
-    parameters = [inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in names]
-    apply.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    apply.__name__ = name
-    return intrinsic(apply)
-
-
-def _type(shape: Any) -> Any:
-    kind = SCALARS[shape.dtype]
-    for count in shape.counts:
-        kind = types.UniTuple(kind, count)
-    return kind
+    return generate
 
 
 def _flat(context: Any, builder: Any, signature: Any, args: Any, shapes: Iterable[Any]) -> Iterator[Any]:
@@ -108,7 +80,7 @@ def bits(result: str, argument: str) -> Callable:
         def generate(context, builder, signature, args):
             return builder.bitcast(args[0], REGISTERS[result])
 
-        return SCALARS[result](SCALARS[argument]), generate
+        return getattr(types, result)(getattr(types, argument)), generate
 
     return apply
 
@@ -142,7 +114,9 @@ def array_address() -> Callable:
 
 def compile(function: Callable, kinds: Iterable[str], capability: tuple[int, int]) -> str:
     """PTX of a kernel; see `language.to_ptx`."""
-    signature = types.void(*(types.CPointer(SCALARS[k[1:]]) if k[0] == "*" else SCALARS[k] for k in kinds))
+    signature = types.void(
+        *(types.CPointer(getattr(types, k[1:])) if k[0] == "*" else getattr(types, k) for k in kinds)
+    )
     options = {"device": False, "abi": "numba", "cc": capability, "output": "ptx", "lineinfo": False}
     with _capability(capability):
         ptx, _ = cuda.compile(function, signature, **options)

@@ -154,8 +154,8 @@ def _compact(ptx: str, name: str) -> str:
     (entry,) = re.findall(r"\.visible \.entry (\S+?)\(", ptx)
     ptx = re.sub(r"[ \t]*//.*|^\.common .*NumbaEnv.*", "", ptx.replace(entry, name), flags=re.MULTILINE)
     ptx = re.sub(r"(\.extern \.shared \.align) \d+", r"\1 16", ptx)  # loads and stores of four words need it
-    for number, mangled in enumerate(dict.fromkeys(re.findall(r"\b(?:_Z|_cudapy)[\w$]+", ptx))):
-        ptx = ptx.replace(mangled, f"{name}_data{number}")
+    names: dict[str, str] = {}
+    ptx = re.sub(r"\b(?:_Z|_cudapy)[\w$]+", lambda found: names.setdefault(found[0], f"{name}_data{len(names)}"), ptx)
     return re.sub(r"\n\s*(?=\n)", "", ptx)
 
 

@@ -92,8 +92,10 @@ def typst_inputs(
 def prose(paper_dir: str | Path) -> Iterator[Path]:
     """Yield the Typst sources that have text."""
     folder = Path(paper_dir)
-    for path in sorted(folder.rglob("*.typ")):
-        if path.name not in _LAYOUT and "build" not in path.relative_to(folder).parts:
+    # The folder "build" is not walked: another process may be writing there.
+    places = [folder, *(place for place in folder.iterdir() if place.is_dir() and place.name != "build")]
+    for path in sorted(path for place in places for path in place.glob("*.typ")):
+        if path.name not in _LAYOUT:
             yield path
 
 

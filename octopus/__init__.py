@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from octopus import blockmap, images, ops
     from octopus.backends.cpu.threads import get_num_threads, set_num_threads
     from octopus.crop.api import CropPlan, crop_resize
+    from octopus.crop.frame import NV12, P010
     from octopus.crop.framestream import FrameStream
-    from octopus.crop.rotated import rotated_boxes
-    from octopus.crop.transforms import map_back
-    from octopus.crop.video import NV12, P010
+    from octopus.crop.transforms import map_back, rotated_boxes
     from octopus.ragged.batch import RaggedBatch
     from octopus.ragged.plan import RaggedPlan
     from octopus.ragged.tuner import tune
@@ -60,8 +59,8 @@ __all__ = [
 
 _MODULES = ("blockmap", "images", "ops")
 _LAZY = {
-    "NV12": "octopus.crop.video",
-    "P010": "octopus.crop.video",
+    "NV12": "octopus.crop.frame",
+    "P010": "octopus.crop.frame",
     "CropPlan": "octopus.crop.api",
     "FrameStream": "octopus.crop.framestream",
     "RaggedBatch": "octopus.ragged.batch",
@@ -73,7 +72,7 @@ _LAZY = {
     "keep_tiles": "octopus.tiles.api",
     "map_back": "octopus.crop.transforms",
     "otsu_threshold": "octopus.tiles.api",
-    "rotated_boxes": "octopus.crop.rotated",
+    "rotated_boxes": "octopus.crop.transforms",
     "set_num_threads": "octopus.backends.cpu.threads",
     "tile_means": "octopus.tiles.api",
     "tune": "octopus.ragged.tuner",

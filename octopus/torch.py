@@ -24,8 +24,7 @@ import octopus
 from octopus import images as of_images
 from octopus.arrays.views import ArrayView, c_strides
 from octopus.crop.check import check_box_shape
-from octopus.crop.options import CropOptions
-from octopus.crop.spec import make_spec
+from octopus.crop.spec import CropOptions, make_spec
 from octopus.errors import InputError, shown
 from octopus.images.found import look
 from octopus.images.options import options_of

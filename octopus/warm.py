@@ -10,8 +10,8 @@ import numpy as np
 
 from octopus import backends
 from octopus.arrays.checks import Device
+from octopus.crop.api import CropPlan
 from octopus.crop.frame import DTYPES as FRAMES
-from octopus.crop.plan import CropPlan
 from octopus.images.plan import ImagePlan
 from octopus.kernels.operations import OPERATIONS, STENCILS
 from octopus.ragged import ops

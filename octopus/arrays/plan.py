@@ -2,15 +2,153 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from octopus.arrays import streams
 from octopus.arrays.checks import OneAtATime, check_stream
-from octopus.arrays.memory import PlanMemory
 from octopus.arrays.results import result_memory
 from octopus.arrays.views import ArrayView, head_of
+from octopus.backends.cuda.device import current, is_capturing
 from octopus.errors import InputError
+
+
+def check_aligned(*arrays: ArrayView) -> None:
+    """Values in GPU memory must lie at multiples of their size: reading others ends all work of the process there."""
+    for array in arrays:
+        item = array.dtype.itemsize
+        if array.pointer % item and array.device == "cuda":
+            raise InputError(
+                f"values of {array.dtype} on the GPU must lie at multiples of {item} bytes, found some at "
+                f"{array.pointer:#x}; pass a copy"
+            )
+
+
+class Place:
+    """Where prepared calls work: the handle of a stream, or on a CPU a number of threads; None if none is prepared."""
+
+    def __init__(self, handle: int | None = None) -> None:
+        self.handle = handle
+
+
+class PlanMemory(Place):
+    """Device memory that the runs of a plan share, whichever stream each of them is on.
+
+    It is given back behind the stream of the last run, should the plan go while work is under way.
+
+    Parameters
+    ----------
+    queue : cuda.core.Stream
+        On which the memory is allocated.
+    """
+
+    def __init__(self, queue: Any) -> None:
+        super().__init__()
+        self.queue = queue
+        self._ordinal = current().device_id
+        self._arrays: list[Any] = []
+        self.is_here = False  # whether the last run was on `queue`, as none is that a graph captures elsewhere
+
+    def keep(self, *arrays: Any) -> None:
+        """Look after arrays of this library and of others; None is nothing."""
+        self._arrays += [array for array in arrays if array is not None]
+
+    def enter(self, stream: Any, arrays: Sequence[ArrayView], beside: ArrayView | None = None) -> Any:
+        """The stream on which a run works, ordered behind the plan's run before and behind whoever writes the arrays.
+
+        Parameters
+        ----------
+        stream
+            The caller's. None: the current one of the first array's library, or else of that of `beside`.
+        arrays : sequence of ArrayView
+            What the run reads and writes.
+
+        Raises
+        ------
+        InputError
+            If they or the plan's own memory lie on another GPU, or values where no kernel can read them; the plan then
+            stays on its stream.
+        """
+        streams.check_ordinals(*arrays)
+        if current().device_id != self._ordinal:
+            raise InputError(
+                f"the plan's memory lies on GPU {self._ordinal} but this thread works with GPU {current().device_id}; "
+                "make a plan for each GPU, in the thread that uses it"
+            )
+        check_aligned(*arrays)
+        queue = streams.stream_for(arrays[0], beside, stream)
+        if queue is not self.queue:
+            self._move(queue)
+        self.is_here = queue is self.queue
+        streams.wait_for_producers(queue, *arrays)
+        if stream is None:
+            streams.wait_for_other_families(queue, *arrays)
+        return queue
+
+    def _move(self, queue: Any) -> None:
+        """Go on on another stream, behind the work on the one before.
+
+        A graph can't wait for what is not in it, and its work is done elsewhere: capturing one changes nothing here.
+        """
+        if is_capturing(queue):
+            return
+        from octopus.backends.cuda.memory import DeviceArray
+
+        queue.wait(self.queue)
+        self.queue, self.handle = queue, None
+        for array in self._arrays:
+            if isinstance(array, DeviceArray):
+                array.release_on(queue)
+            else:
+                streams.used_on(array, queue)
+
+
+class Stage:
+    """Device memory for an array from the host, and for what is made of it.
+
+    Parameters
+    ----------
+    source_bytes : int
+        Of the largest array to come.
+    result_bytes : sequence of int
+        Of each result.
+    queue : cuda.core.Stream
+        On which the memory is allocated.
+    """
+
+    def __init__(self, source_bytes: int, result_bytes: Sequence[int], queue: Any) -> None:
+        from octopus.backends.cuda import memory
+
+        sizes = (source_bytes, *result_bytes)
+        self._copy = memory.copy
+        self.owned = [memory.DeviceArray((nbytes,), np.uint8, stream=queue) for nbytes in sizes]
+
+    def run(
+        self, source: ArrayView, results: Sequence[ArrayView | None], queue: Any, submit: Callable[..., None]
+    ) -> None:
+        """Bring the source to the GPU, queue the work there, bring the results back, and wait for them.
+
+        Parameters
+        ----------
+        source, results : ArrayView
+            On the host, the source's planes one after the other; None for a result that is not wanted.
+        queue : cuda.core.Stream
+        submit : callable
+            Queues the work, given the addresses of source and results on the GPU.
+        """
+        there, *made = self.owned
+        pointer, elements = there.pointer, [np.ascontiguousarray(plane.numpy()) for plane in source.planes]
+        for plane in elements:
+            self._copy(pointer, plane.ctypes.data, plane.nbytes, queue)
+            pointer += plane.nbytes
+        submit(*(array.pointer for array in self.owned))
+        for result, array in zip(results, made, strict=True):
+            if result is not None:
+                self._copy(result.pointer, array.pointer, result.nbytes, queue)
+        queue.sync()
 
 
 class Plan:

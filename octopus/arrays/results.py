@@ -13,13 +13,12 @@ import numpy as np
 
 from octopus.arrays import streams
 from octopus.arrays.checks import check_tensor, of_dtype
-from octopus.arrays.memory import ADVICE, check_memory
 from octopus.arrays.views import ArrayView, address_of, c_strides, family, view
 from octopus.backends import cpu
-from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import current, stream_of
 from octopus.errors import InputError, OutOfMemoryError
 
+ADVICE = "use fewer boxes, a smaller size or float16"
 UNASKED_BYTES = 1 << 26  # a result of so few is made without asking how much memory is free
 BFLOAT16 = "bfloat16"  # a dtype that torch has and NumPy has not
 LEAST_KEPT, MOST_KEPT = (1 << 20, 1 << 28)  # bytes of one result that are kept for the next, and of all that are kept
@@ -188,6 +187,12 @@ def maker(model: ArrayView, shape: tuple[int, ...], dtype: str) -> Callable[[int
     return make_tensor
 
 
+def check_memory(needed: int, free: int, where: str, advice: str = ADVICE) -> None:
+    """Refuse what can't be allocated before anything is."""
+    if needed > free:
+        raise OutOfMemoryError(f"{needed:,} bytes are needed on {where}, {free:,} are free; {advice}")
+
+
 def check_host_memory(needed: int, where: str = "the host", advice: str = ADVICE) -> None:
     """Refuse what doesn't fit on the host. The system is asked about large amounts alone, since that takes time."""
     if needed > UNASKED_BYTES:
@@ -212,7 +217,9 @@ def empty_like_family(model: ArrayView, shape: tuple[int, ...], dtype: str, stre
         from numba import cuda
 
         return cuda.device_array(shape, dtype)
-    return memory.DeviceArray(shape, dtype, stream=stream)
+    from octopus.backends.cuda.memory import DeviceArray
+
+    return DeviceArray(shape, dtype, stream=stream)
 
 
 def torch_device(model: ArrayView) -> Any:
@@ -258,8 +265,10 @@ def host_copy(array: Any) -> np.ndarray:
     elif library in ("numba", "octopus"):
         copied = array.copy_to_host()
     else:
+        from octopus.backends.cuda.memory import DeviceArray
+
         found = view(array, "offsets")
         current().sync()  # the array's library may use any stream
-        given = memory.DeviceArray(found.shape, found.dtype, buffer=array, pointer=found.pointer)
+        given = DeviceArray(found.shape, found.dtype, buffer=array, pointer=found.pointer)
         copied = given.copy_to_host()
     return copied

@@ -13,14 +13,11 @@ from octopus.arrays.launch import PreparedLaunch, launch
 from octopus.arrays.results import BFLOAT16, itemsize
 from octopus.arrays.views import ArrayView, view
 from octopus.backends.cpu import compile, threads
-from octopus.crop.items import NOTHING, HostItems
-from octopus.crop.launch import Call, host_boxes
-from octopus.crop.options import PAD_MODES
-from octopus.crop.spec import CropSpec
-from octopus.crop.video import VideoView
+from octopus.crop.check import NOTHING, Call, HostItems, host_boxes
+from octopus.crop.frame import VideoView
+from octopus.crop.spec import PAD_MODES, CropSpec
 from octopus.kernels import sampling
 from octopus.kernels.geometry import NEAREST
-from octopus.kernels.images import bfloat16_bits
 
 ROWS = 56  # output rows per band where items alone can't fill the threads: one 224-row crop then feeds four
 ITEMS_PER_THREAD = 4  # with so many items per thread or more, a band is a whole item and no row is read twice
@@ -191,6 +188,8 @@ def stored(values: np.ndarray, dtype: str) -> np.ndarray:
         with np.errstate(over="ignore"):
             return values.astype(np.float16).view(np.uint16)
     if dtype == BFLOAT16:
+        from octopus.kernels.images import bfloat16_bits
+
         bits_of: Callable[..., Any] = bfloat16_bits
         return np.array([bits_of(value) for value in values], np.uint16)
     return np.ascontiguousarray(values, np.float32)

@@ -2,18 +2,303 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from octopus.arrays.launch import PreparedLaunch, launch
-from octopus.arrays.views import ArrayView, c_strides
-from octopus.crop.check import are_maps, is_readable
-from octopus.crop.items import NOTHING, HostItems
-from octopus.crop.launch import Call, Launcher, PlainLauncher, StreamLauncher
-from octopus.crop.spec import CropSpec
+from octopus.arrays.launch import Cuda, PreparedLaunch, launch
+from octopus.arrays.results import itemsize
+from octopus.arrays.views import ArrayView, c_strides, dtype_name
+from octopus.backends.cuda.device import compute_capability, current
+from octopus.backends.cuda.launch import function_of
+from octopus.crop.check import NOTHING, Call, HostItems, are_maps, host_boxes, is_readable
+from octopus.crop.frame import TOP, VIDEO_DTYPES, VideoView
+from octopus.crop.spec import CropSpec, Kernel
 from octopus.errors import InputError
-from octopus.kernels.cuda.tiles import MAX_ITEMS
+from octopus.kernels.arguments import PLAIN, PLAIN_MANY, STREAM, Arguments
+from octopus.kernels.cuda.tiles import (
+    FIXED_SHAPES,
+    MAX_COLUMNS,
+    MAX_ITEMS,
+    MOST_BOXES_INSIDE,
+    ROWS,
+    SHAPES,
+    filter_shape,
+    tiling,
+)
+
+LINE_BYTES = 128  # of the cache; one prefetch each
+MAX_ROW_VALUES = 1 << 21  # of a result's row; the strips of longer ones could exceed the grid's third side
+MOST_BYTES = 1 << 32  # of a frame that is read in words: kernels count them in 32 bits
+INSIDE = "inside"  # in the place of a dtype of boxes: float32, and among the kernel's arguments
+SIDES = ("out_width", "out_height", "inverse_width", "inverse_height")
+ITEMS = ("frame_index", "flips", "means", "stds", "count")  # the arguments for the fields of `Items`
+COLOURS = ("yg", "rv", "r0", "gu", "gv", "g0", "bu", "b0")  # those for a video's coefficients
+
+
+class Variant(NamedTuple):
+    """What distinguishes the compiled kernels of one spec."""
+
+    box_dtype: str
+    index_dtype: str
+    values: int
+    words: bool
+    fixed: bool
+    items: tuple[str, ...] = ()  # of `Items.names`
+
+
+class Launcher:
+    """What the launches of all kernels of a spec have in common.
+
+    Parameters
+    ----------
+    spec : CropSpec
+    values : int
+        Address in device memory of the gains, then the biases, then the padding; read for more than four channels.
+    """
+
+    arguments: Arguments
+
+    def __init__(self, spec: CropSpec, values: int = 0) -> None:
+        self.spec, self._is_video = spec, spec.frame.dtype in VIDEO_DTYPES
+        top = np.float32(TOP if self._is_video else 1)  # of video the kernels make values from 0 to 1
+        vectors = spec.gain * top, spec.bias, spec.pad
+        self._vectors: dict[str, float] = {}
+        for number, (name, vector) in enumerate(zip(("gain", "bias", "pad"), vectors, strict=True)):
+            if spec.kernel.many_channels:
+                self._vectors[name] = values + number * spec.gain.nbytes
+            else:
+                self._vectors |= {f"{name}{channel}": value for channel, value in enumerate(vector.tolist())}
+
+    def inside(self, frame: ArrayView, boxes: ArrayView) -> bool:
+        """Whether such boxes from the host can be among the arguments."""
+        return False
+
+    def preload(self, model: ArrayView, box_dtype: str, index_dtype: str) -> None:
+        """Load the kernel for frames like `model`."""
+        self._kernel(self._variant(model, 0, box_dtype, index_dtype))
+
+    def prepare(self, call: Call, there: Any = None) -> PreparedLaunch:
+        """The launch for a call of at most `MAX_ITEMS` boxes, all on the GPU, or boxes from the host.
+
+        `there` is memory on the GPU for boxes from the host that can't be inside, a `DeviceArray`.
+        """
+        frame, boxes, items, host = call.frame, call.boxes, call.items, None
+        box_dtype, inside = dtype_name(boxes.dtype), False
+        if boxes.device == "cpu":
+            inside = self.inside(frame, boxes)
+            box_dtype = INSIDE if inside else "float32"
+            place = (-1, 0) if inside else (self.arguments.place("boxes"), there.pointer)
+            host = host_boxes(call, self.spec.options.outside, *place)
+        variant = self._variant(frame, call.out.pointer, box_dtype, items.index_dtype, items.names)
+        own, geometry = self._own(variant, frame, boxes.shape[0])
+        size, several = frame.dtype.itemsize, self.spec.frame.indexed
+        values = {
+            "pitch": frame.strides[-3] // size, "width": frame.shape[-2], "height": frame.shape[-3], **own,
+            "frames": frame.shape[0] if several else 1, "frame_step": frame.strides[0] // size if several else 0,
+            "flip_step": 0 if items.flip is None else items.flip.strides[0], **self._vectors, **_colours(frame),
+        }  # fmt: skip
+        names = ["out", *["transform"] * (call.transform is not None), "frame", *["chroma"] * self._is_video]
+        names += ["boxes" if host is None else ""]
+        names += [name for name, array in zip(ITEMS, items, strict=True) if array is not None]
+        numbers = [self.arguments.place(name) if name else -1 for name in names]
+        cuda = Cuda(function_of(self._kernel(variant)), geometry, current().device_id)
+        return PreparedLaunch(
+            self.arguments.words(values), list(zip(call.arrays, numbers, strict=True)), cuda, boxes=host,
+            tail_words=2 * MOST_BOXES_INSIDE * inside, held=there,
+        )  # fmt: skip
+
+    def _variant(
+        self, frame: ArrayView, out: int, box_dtype: str, index_dtype: str, items: tuple[str, ...] = ()
+    ) -> Variant:
+        """The kernel that the addresses and the result's width allow."""
+        return Variant(box_dtype, index_dtype, 1, False, False, items)
+
+    def _own(self, variant: Variant, frame: ArrayView, count: int) -> tuple[dict[str, Any], tuple[int, ...]]:
+        """The kernel's own arguments, and its grid and block."""
+        raise NotImplementedError
+
+    def _kernel(self, variant: Variant) -> Any:
+        raise NotImplementedError
+
+
+class StreamLauncher(Launcher):
+    """Launches `kernels.cuda.stream`, and where that can't do a frame or a result the plain kernel.
+
+    Parameters
+    ----------
+    spec : CropSpec
+    processors : int
+        Streaming multiprocessors of the GPU.
+    l2_bytes : int
+        Size of its L2 cache; a frame of more than half of it is not prefetched.
+    """
+
+    arguments = STREAM
+
+    def __init__(self, spec: CropSpec, processors: int, l2_bytes: int) -> None:
+        super().__init__(spec)
+        self._processors, self._prefetch_limit = processors, l2_bytes // 2
+        kernel, (height, width) = spec.kernel, spec.options.size
+        frame, planar = kernel.frame, kernel.layout == "NCHW"
+        self._row_values = width if planar else width * frame.channels
+        self._filtered = kernel.antialias
+        self._whole = self._filtered or self._is_video  # a thread makes all channels of its columns
+        self._words = frame.dtype == "uint8" and (frame.stored in (3, 4) or self._filtered)
+        self._planar, self._shape = planar, SHAPES[spec.dtype, planar]
+        if self._filtered:
+            self._shape = filter_shape(frame.channels, planar)
+        elif self._is_video and not planar:
+            self._shape = self._shape._replace(values=frame.channels)
+        fixed = self._words and not self._filtered
+        self._fixed = FIXED_SHAPES.get((spec.dtype, planar)) if fixed else None
+        if spec.dtype == "uint8" and (spec.saturates or not spec.is_plain):
+            self._fixed = None
+        sides = np.array([width, height], np.float32)
+        inverses = (1 / sides).tolist()
+        self._sides = dict(zip(SIDES, (width, height, *inverses), strict=True))
+        self._plain = PlainLauncher(spec)
+
+    def inside(self, frame: ArrayView, boxes: ArrayView) -> bool:
+        """Whether such boxes from the host can be among the arguments."""
+        return boxes.shape[0] <= MOST_BOXES_INSIDE and self._is_for(frame)
+
+    def _is_for(self, frame: ArrayView) -> bool:
+        """The streaming kernel reads two pixels side by side, but under a filter, and a grid has a limit."""
+        return frame.shape[-2] >= 2 and self._row_values <= MAX_ROW_VALUES
+
+    def prepare(self, call: Call, there: Any = None) -> PreparedLaunch:
+        """As `Launcher`."""
+        if not self._is_for(call.frame):
+            return self._plain.prepare(call, there)
+        return super().prepare(call, there)
+
+    def _own(self, variant: Variant, frame: ArrayView, count: int) -> tuple[dict[str, Any], tuple[int, ...]]:
+        shape = self._fixed if variant.fixed and self._fixed else self._shape._replace(values=variant.values)
+        tiles = tiling(shape, count, self.spec.options.size[0], self._row_values, self._processors)
+        height, width, stored = frame.shape[-3:]
+        pitch, stored = frame.strides[-3], 1 if self._is_video else stored
+        frames, step = (frame.shape[0], frame.strides[0]) if self.spec.frame.indexed else (1, 0)
+        extent = (frames - 1) * step + (height - 1) * pitch + width * stored * frame.dtype.itemsize
+        if isinstance(frame, VideoView):  # half as many lines of chroma are asked for
+            extent = min(extent, 2 * _bytes(frame.chroma))
+        worthwhile = extent <= min(self._prefetch_limit, self.spec.nbytes(count))
+        lines = extent // LINE_BYTES if worthwhile else 0
+        return {**self._sides, "rows": tiles.rows, "lines": lines}, (*tiles.grid, *tiles.block)
+
+    def _variant(
+        self, frame: ArrayView, out: int, box_dtype: str, index_dtype: str, items: tuple[str, ...] = ()
+    ) -> Variant:
+        step = frame.strides[0] if self.spec.frame.indexed else 0
+        words = self._words and not (frame.pointer | frame.strides[-3] | step) & 3 and _bytes(frame) < MOST_BYTES
+        fixed = None if "own" in items and self.spec.dtype == "uint8" else self._fixed
+        if words and fixed and self._suits(fixed.values, out):
+            return Variant(box_dtype, index_dtype, fixed.values, words, True, items)
+        values = self._shape.values
+        if not self._suits(values, out) and (self._planar or not self._whole):
+            values = 1  # whole pixels go value by value
+        words = words and (self._planar or self._filtered)
+        return Variant(box_dtype, index_dtype, values, words, False, items)
+
+    def _suits(self, values: int, out: int) -> bool:
+        """Whether all stores of so many values are whole, and at multiples of their size."""
+        return self._row_values % values == 0 and out % (values * itemsize(self.spec.dtype)) == 0
+
+    def _kernel(self, variant: Variant) -> Any:
+        saturate = self.spec.saturates or ("own" in variant.items and self.spec.dtype == "uint8")
+        return _stream_kernel(self.spec.kernel, saturate, variant, compute_capability())
+
+
+class PlainLauncher(Launcher):
+    """Launches the kernels with one column per thread, `crop`, `antialias` and `sampled`, for what `stream` can't do.
+
+    Parameters
+    ----------
+    spec, values
+        As of `Launcher`.
+    maps : bool
+        Whether boxes are affine maps.
+    """
+
+    def __init__(self, spec: CropSpec, values: int = 0, maps: bool = False) -> None:
+        super().__init__(spec, values)
+        self._kind = spec.kernel._replace(maps=maps)
+        height, width = spec.options.size
+        self._threads = min(-(-width // 32) * 32, MAX_COLUMNS)
+        self.arguments = PLAIN_MANY if spec.kernel.many_channels else PLAIN
+        self._tiles = -(-width // self._threads), -(-height // ROWS)
+
+    def _own(self, variant: Variant, frame: ArrayView, count: int) -> tuple[dict[str, Any], tuple[int, ...]]:
+        (height, width), (across, down) = self.spec.options.size, self._tiles
+        own = {"out_width": width, "out_height": height, "tiles_x": across, "tiles_y": down}
+        return own, (count * across * down, 1, 1, self._threads, 1, 1)
+
+    def _kernel(self, variant: Variant) -> Any:
+        box_dtype = "float32" if variant.box_dtype == INSIDE else variant.box_dtype
+        return _plain_kernel(self._kind, box_dtype, variant.index_dtype, compute_capability(), variant.items)
+
+
+def _colours(frame: ArrayView) -> dict[str, Any]:
+    """Of video the pitch of the chroma and the coefficients for values from 0 to 1."""
+    if not isinstance(frame, VideoView):
+        return {}
+    values = (frame.coding.coefficients / np.float32(TOP)).tolist()
+    return {"chroma_pitch": frame.chroma.strides[0] // frame.dtype.itemsize, **dict(zip(COLOURS, values, strict=True))}
+
+
+@cache
+def _stream_kernel(kind: Kernel, saturate: bool, variant: Variant, capability: tuple[int, int]) -> Any:
+    from octopus.backends.cuda import compile
+
+    frame, box_dtype, index_dtype, values, words, fixed, items = kind.frame, *variant
+
+    def build() -> Callable[..., Any]:
+        from octopus.kernels.cuda import ptx, stream
+
+        options: dict[str, Any] = {**kind.options, **dict.fromkeys(items, True)}
+        return stream.build(
+            frame.channels, kind.dtype, kind.layout, frame_dtype=frame.dtype, values=values, words=words,
+            saturate=saturate, pairs=capability >= ptx.HALF_PAIR_CAPABILITY, fixed=fixed, inside=box_dtype == INSIDE,
+            antialias=kind.antialias, box_dtype="float32" if box_dtype == INSIDE else box_dtype,
+            index_dtype=index_dtype, **options,
+        )  # fmt: skip
+
+    parts = [kind.name, f"by{values}", box_dtype]
+    parts += (
+        [index_dtype] * frame.indexed + ["words"] * words + ["saturated"] * saturate + ["fixed"] * fixed + list(items)
+    )
+    return compile.load("stream-" + "-".join(parts), build)
+
+
+@cache
+def _plain_kernel(
+    kind: Kernel, box_dtype: str, index_dtype: str, capability: tuple[int, int], items: tuple[str, ...] = ()
+) -> Any:
+    from octopus.backends.cuda import compile
+
+    frame = kind.frame
+
+    def build() -> Callable[..., Any]:
+        from octopus.kernels.cuda import antialias, crop, sampled
+
+        make: Callable[..., Any] = sampled.build if kind.samples else antialias.build if kind.antialias else crop.build
+        options = {**kind.options, **dict.fromkeys(items, True)}
+        made: Callable[..., Any] = make(
+            frame.channels, kind.dtype, kind.layout, frame_dtype=frame.dtype, box_dtype=box_dtype,
+            index_dtype=index_dtype, **options,
+        )  # fmt: skip
+        return made
+
+    parts = [kind.name, box_dtype, *[index_dtype] * frame.indexed, *items]
+    return compile.load("crop-" + "-".join(parts), build)
+
+
+def _bytes(frame: ArrayView) -> int:
+    """From the first byte of one frame to its last."""
+    return frame.shape[-3] * frame.strides[-3]
+
 
 UPLOAD_BYTES = 1 << 16  # the driver copies this much out of pageable memory without waiting for the stream
 BOX_BYTES, MAP_BYTES, INDEX_BYTES, TRANSFORM_BYTES = 16, 24, 4, 16

@@ -2,14 +2,279 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-from octopus.arrays.channels import ORDERS, check_order
-from octopus.arrays.checks import INT32_MAX, MAX_SIDE, of_dtype
+import numpy as np
+
+from octopus.arrays.checks import INT32_MAX, MAX_SIDE, ORDERS, check_order, of_dtype
 from octopus.arrays.pillow import is_pillow, rasters
-from octopus.arrays.views import ArrayView, dtype_name, view
-from octopus.crop.video import Planes, VideoView, video_view
-from octopus.errors import InputError, shown_type
+from octopus.arrays.views import ArrayView, c_strides, dtype_name, view
+from octopus.errors import InputError, shown, shown_type
+
+# Shares of red and blue in the luma: ITU-R BT.601-7 (2.5.1), BT.709-6 (3.2), BT.2020-2 (table 4, non-constant).
+LUMA_SHARES = {"bt601": (0.299, 0.114), "bt709": (0.2126, 0.0722), "bt2020": (0.2627, 0.0593)}
+RANGES = ("limited", "full")
+VIDEO_DTYPES = {"nv12": "uint8", "p010": "uint16"}
+TOP = 255.0  # of the result's values
+MOST_VALUES = 2**32  # from a plane's first to its last: `kernels.cuda.rows` counts them in 32 bits
+
+Matrix: TypeAlias = Literal["bt601", "bt709", "bt2020"]
+Range: TypeAlias = Literal["limited", "full"]
+
+
+class Coding(NamedTuple):
+    """What the numbers of a frame of video mean.
+
+    Attributes
+    ----------
+    kind : {"nv12", "p010"}
+    matrix : {"bt601", "bt709", "bt2020"}
+    range : {"limited", "full"}
+    """
+
+    kind: str
+    matrix: str
+    range: str
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """What makes red, green and blue, 0 to 255 before they are clamped, of stored values y, u and v.
+
+        Returns
+        -------
+        ndarray, (8,), float32, read-only
+            yg, rv, r0, gu, gv, g0, bu, b0 of `r = yg*y + rv*v + r0`, `g = yg*y + gu*u + gv*v + g0` and
+            `b = yg*y + bu*u + b0`. The same object for equal codings.
+        """
+        return _coefficients(self)
+
+
+@lru_cache(maxsize=16)
+def _coefficients(coding: Coding) -> np.ndarray:
+    """From ITU-R BT.601-7, BT.709-6 and BT.2020-2: R = Y + 2 (1 - KR) CR, B = Y + 2 (1 - KB) CB, Y is the sum of
+    all by their shares; quantised as there (limited), or over all numbers, as ITU-T H.273 has it (full)."""
+    red, blue = LUMA_SHARES[coding.matrix]
+    green = 1 - red - blue
+    bits, unit = (10, 64) if coding.kind == "p010" else (8, 1)
+    level = 2 ** (bits - 8)
+    span = 2**bits - 1
+    black, luma, chroma = (16 * level, 219 * level, 224 * level) if coding.range == "limited" else (0, span, span)
+    gain, colour = TOP / (luma * unit), TOP / (chroma * unit)
+    base, neutral = -gain * black * unit, 128 * level * unit
+    rv, bu = 2 * (1 - red) * colour, 2 * (1 - blue) * colour
+    gv, gu = -rv * red / green, -bu * blue / green
+    values = (gain, rv, base - rv * neutral, gu, gv, base - (gu + gv) * neutral, bu, base - bu * neutral)
+    found = np.array(values, np.float32)
+    found.flags.writeable = False
+    return found
+
+
+@dataclass(slots=True)
+class VideoView(ArrayView):
+    """A frame of video. The view itself is of the luma, with the shape (H, W, 3) of the frame that it stands for.
+
+    Attributes
+    ----------
+    chroma : ArrayView, (H/2, W/2, 2)
+        On the same side, of the same dtype; its strides are (pitch, 2 values, 1 value).
+    coding : Coding
+    """
+
+    chroma: ArrayView = field(kw_only=True)
+    coding: Coding = field(kw_only=True)
+
+    @property
+    def layout(self) -> tuple[Any, ...]:
+        """What the checks of a frame look at: all but its addresses."""
+        return self.shape, self.strides, self.dtype, self.device, self.chroma.layout, self.coding
+
+    @property
+    def unowned(self) -> VideoView:
+        """The same without the arrays, which need not stay alive then."""
+        return replace(self, owner=None, chroma=self.chroma.unowned)
+
+    @property
+    def planes(self) -> tuple[ArrayView, ...]:
+        """Luma and chroma."""
+        return self, self.chroma
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements of both planes."""
+        height, width, _ = self.shape
+        return height * width * self.dtype.itemsize + self.chroma.nbytes
+
+    def packed_at(self, pointer: int) -> VideoView:
+        """Contiguous copies on the GPU, the chroma right behind the luma."""
+        height, width, _ = self.shape
+        item = self.dtype.itemsize
+        chroma = self.chroma.packed_at(pointer + height * width * item)
+        return replace(self, pointer=pointer, strides=(width * item, item, 0), device="cuda", chroma=chroma)
+
+
+class Planes:
+    """What NV12 and P010 have in common."""
+
+    kind: ClassVar[str]
+
+    def __init__(self, y: Any, uv: Any, *, matrix: Matrix | None = None, range: Range | None = None) -> None:
+        _check_word("matrix", matrix, tuple(LUMA_SHARES), 40)
+        _check_word("range", range, RANGES, 20)
+        self.y, self.uv, self.coding = y, uv, Coding(self.kind, str(matrix), str(range))
+        video_view(self)
+
+    def __repr__(self) -> str:
+        height, width, _ = video_view(self).shape  # a decoder's planes may have no shape to ask for
+        return f"{type(self).__name__}({width}x{height}, {self.coding.matrix}, {self.coding.range})"
+
+
+class NV12(Planes):
+    """A frame of video in 8 bits, to stand in the place of `frame` in `crop_resize`, `CropPlan` and its runs.
+
+    A pixel takes the chroma of its group of 2x2, as OpenCV's `cvtColor` does. Red, green and blue are computed in
+    float32, clamped to 0 to 255 and not rounded; what is then done with them is as for any frame of three channels.
+
+    Parameters
+    ----------
+    y : array, (H, W) or (H, W, 1), uint8
+        Luma; H and W are even. NumPy, torch, CuPy or any array that `crop_resize` takes; not copied, but where the GPU
+        works and it lies on the host. Rows may be further apart than their length.
+    uv : array, (H/2, W) or (H/2, W/2, 2), uint8
+        Chroma, u (Cb) and v (Cr) in turns; on the side of `y`, with a pitch of its own.
+    matrix : {"bt601", "bt709", "bt2020"}
+        How red, green and blue were mixed, as the video's metadata say; BT.2020 with non-constant luminance.
+    range : {"limited", "full"}
+        Whether black and white are 16 and 235 or 0 and 255.
+
+    Raises
+    ------
+    InputError
+        For planes that don't fit each other, or an unknown `matrix` or `range`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import octopus
+    >>> decoded = np.full((1080 * 3 // 2, 1920), 128, np.uint8)
+    >>> frame = octopus.NV12(decoded[:1080], decoded[1080:], matrix="bt709", range="limited")
+    >>> octopus.crop_resize(frame, [[10, 20, 60, 90]], (2, 2), dtype="uint8", device="cpu").ravel().tolist()
+    [130, 130, 130, 130, 130, 130, 130, 130, 130, 130, 130, 130]
+    """
+
+    kind = "nv12"
+
+
+class P010(Planes):
+    """The same for 10 bits, in the upper bits of uint16; results are on the scale of 8 bits, 0 to 255, with fractions.
+
+    Parameters
+    ----------
+    y, uv : array, uint16
+        As of `NV12`. Limited range is 64 to 940 times 64, full range 0 to 1023 times 64; bits below count as fractions.
+    matrix, range
+        As of `NV12`.
+
+    Raises
+    ------
+    InputError
+        As `NV12`.
+    """
+
+    kind = "p010"
+
+
+def _check_word(name: str, value: Any, allowed: tuple[str, ...], cost: int) -> None:
+    if not isinstance(value, str) or value not in allowed:
+        raise InputError(
+            f"{name}={shown(value)} is unknown; use one of {', '.join(allowed)}, as the video's metadata say: there is "
+            f"no default, since a wrong {name} shifts colours by up to {cost} levels"
+        )
+
+
+def video_view(frame: Planes) -> VideoView:
+    """Describe a frame of video without copying it.
+
+    Raises
+    ------
+    InputError
+        Unless both planes are on one side, of the right dtype, their sides fit, and the values of a row are side by
+        side.
+    """
+    y, uv = view(frame.y, "frame.y"), view(frame.uv, "frame.uv")
+    kind, dtype = frame.kind.upper(), VIDEO_DTYPES[frame.kind]
+    for plane, name in ((y, "y"), (uv, "uv")):
+        if not of_dtype(plane, (dtype,)):
+            raise InputError(f"{name} of {kind} must be {dtype} in the machine's byte order, found {plane.dtype}")
+    if y.shape[2:] == (1,):
+        y = replace(y, shape=y.shape[:2], strides=y.strides[:2])
+    if len(y.shape) != 2 or 0 in y.shape or y.shape[0] % 2 or y.shape[1] % 2 or max(y.shape) > MAX_SIDE:
+        raise InputError(
+            f"y of {kind} must have shape (H, W), even sides from 2 to {MAX_SIDE}, found {y.shape}; of a video with "
+            "odd sides the decoder's planes are one larger, pass these"
+        )
+    height, width = y.shape
+    half = height // 2, width // 2, 2
+    if uv.shape not in (half, (height // 2, width)):
+        raise InputError(
+            f"uv of {kind} must have shape {(height // 2, width)} or {half} for y of shape {y.shape}, found {uv.shape}"
+        )
+    if y.device != uv.device:
+        raise InputError(f"y is on {y.device} and uv on {uv.device}; bring both to one side")
+    item = y.dtype.itemsize
+    pitch, pitch_uv = _pitch(y, "y", width), _pitch(uv, "uv", width)
+    if uv.device == "cuda" and (uv.pointer | pitch_uv) % (2 * item):
+        raise InputError(
+            f"the pairs of uv on the GPU must lie at multiples of {2 * item} bytes, found the address {uv.pointer} and "
+            f"rows {pitch_uv} bytes apart; pass a contiguous copy"
+        )
+    return VideoView(
+        y.pointer, (height, width, 3), (pitch, item, 0), y.dtype, y.device, y.family, y.owner, y.ordinal, y.after,
+        chroma=replace(uv, shape=half, strides=(pitch_uv, 2 * item, item)), coding=frame.coding,
+    )  # fmt: skip
+
+
+def _pitch(plane: ArrayView, name: str, width: int) -> int:
+    """Bytes from row to row, of `width` values each, after checks; an axis of length 1 may say anything."""
+    item, (rows, *along) = plane.dtype.itemsize, plane.shape
+    pitch = plane.strides[0] if rows > 1 else width * item
+    packed = c_strides(tuple(along), plane.dtype)
+    steps = zip(along, plane.strides[1:], packed, strict=True)
+    apart = any(side > 1 and found != right for side, found, right in steps)
+    if apart or pitch < width * item or pitch % item or pitch // item > INT32_MAX:
+        raise InputError(
+            f"the values of a row of {name} must lie next to each other, and its rows one below the other, found "
+            f"strides {plane.strides} bytes; pass a contiguous copy"
+        )
+    if rows * (pitch // item) > MOST_VALUES:
+        raise InputError(
+            f"{name} has {rows} rows {pitch} bytes apart, more than 32 bits count; pass a part of the frame, or a copy "
+            "whose rows lie closer"
+        )
+    return pitch
+
+
+def held_shape(model: ArrayView) -> tuple[int, ...]:
+    """Shape of an array that holds a frame like `model`: of video both planes, one below the other."""
+    if isinstance(model, VideoView):
+        height, width, _ = model.shape
+        return height * 3 // 2, width
+    return model.shape
+
+
+def frame_in(held: Any, model: ArrayView) -> Any:
+    """A frame like `model` in such an array of NumPy or a `DeviceArray`."""
+    if not isinstance(model, VideoView):
+        return held
+    height, width, _ = model.shape
+    form: Any = NV12 if model.coding.kind == NV12.kind else P010
+    if isinstance(held, np.ndarray):
+        y, uv = held[:height], held[height:]
+    else:
+        y, uv = held.part(0, (height, width)), held.part(height * width, (height // 2, width))
+    return form(y, uv, matrix=model.coding.matrix, range=model.coding.range)
+
 
 DTYPES = ("uint8", "uint16", "float32")
 MAX_CHANNELS = 64

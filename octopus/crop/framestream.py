@@ -8,13 +8,12 @@ import numpy as np
 
 from octopus import backends
 from octopus.arrays.checks import Device, OneAtATime, check_known, check_stream, dtype_text
-from octopus.arrays.dynamo_disabled import dynamo_disabled
+from octopus.arrays.memo import dynamo_disabled
 from octopus.arrays.results import BFLOAT16
 from octopus.arrays.views import ArrayView
-from octopus.crop.frame import frame_view
-from octopus.crop.options import PLAN_OPTIONS, PlanOptions, Size
-from octopus.crop.plan import CropPlan
-from octopus.crop.video import frame_in, held_shape
+from octopus.crop.api import CropPlan
+from octopus.crop.frame import frame_in, frame_view, held_shape
+from octopus.crop.spec import PLAN_OPTIONS, PlanOptions, Size
 from octopus.errors import InputError, shown
 
 

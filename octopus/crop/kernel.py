@@ -18,28 +18,30 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from octopus.arrays import streams
-from octopus.arrays.boxes import boxes_view
+from octopus.arrays.checks import boxes_view
 from octopus.arrays.launch import PreparedLaunch
 from octopus.arrays.memo import ALIGNMENT, PLAIN, frozen, modes, read
-from octopus.arrays.memory import Place, PlanMemory, Stage
+from octopus.arrays.plan import Place, PlanMemory, Stage
 from octopus.arrays.results import check_out, result_view
 from octopus.arrays.views import ArrayView, view
 from octopus.crop.check import (
+    NONE,
+    Call,
+    Items,
     are_maps,
     check_count,
     check_host_boxes,
     check_host_maps,
+    check_items,
+    check_known_count,
     check_planned_boxes,
     check_planned_frame,
     is_readable,
+    on_host,
 )
 from octopus.crop.cpu import CpuEngine
-from octopus.crop.cuda import CudaEngine
 from octopus.crop.frame import frame_view
-from octopus.crop.items import NONE, Items, check_items, check_known_count, on_host
-from octopus.crop.launch import Call
-from octopus.crop.options import CropOptions
-from octopus.crop.spec import make_spec
+from octopus.crop.spec import CropOptions, make_spec
 from octopus.errors import InputError
 
 ITEM_NAMES = ("frame_index", "flip", "mean", "std", "count")
@@ -183,6 +185,8 @@ class CropKernel:
         self, upload_boxes: int, box_dtype: str, index_dtype: str, queue: Any, memory: PlanMemory | None = None
     ) -> None:
         """Load the GPU's kernel, and reserve what up to `upload_boxes` boxes from the host need there."""
+        from octopus.crop.cuda import CudaEngine
+
         self.engine = CudaEngine(self.spec, upload_boxes, self.model, box_dtype, index_dtype, queue, self._maps_first)
         self.memory = memory or PlanMemory(queue)
         self.memory.keep(*self.engine.owned)

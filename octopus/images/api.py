@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
 from octopus.arrays import streams
 from octopus.arrays.checks import Device, check_stream, check_tensor
-from octopus.arrays.dynamo_disabled import dynamo_disabled
+from octopus.arrays.memo import dynamo_disabled
 from octopus.arrays.results import check_host_memory
 from octopus.images.answer import Arrays, answer, new_arrays, result_bytes
 from octopus.images.found import look

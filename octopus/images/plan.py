@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from octopus.arrays.checks import Device, check_stream, check_tensor
-from octopus.arrays.dynamo_disabled import dynamo_disabled
-from octopus.arrays.memo import keep
-from octopus.arrays.memory import check_memory
+from octopus.arrays.memo import dynamo_disabled, keep
 from octopus.arrays.plan import Plan
-from octopus.arrays.results import check_host_memory
+from octopus.arrays.results import check_host_memory, check_memory
 from octopus.arrays.staging import Staging
 from octopus.arrays.views import ArrayView
 from octopus.backends.cuda import device as gpu

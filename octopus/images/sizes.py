@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays.checks import INT32_MAX, MAX_SIDE, is_count
-from octopus.arrays.dynamo_disabled import dynamo_disabled
+from octopus.arrays.memo import dynamo_disabled
 from octopus.errors import InputError, shown
 from octopus.images.spec import ImageSpec
 from octopus.ragged.check import integers

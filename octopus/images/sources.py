@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.arrays.channels import ORDERS, check_order
-from octopus.arrays.checks import check_choice, hint_once
+from octopus.arrays.checks import ORDERS, check_choice, check_order, hint_once
 from octopus.arrays.pillow import Raster
 from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.errors import InputError

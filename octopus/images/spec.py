@@ -9,8 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from octopus.arrays.channels import hint_at_units, normalisation, padding
-from octopus.arrays.checks import INT32_MAX, check_choice, checked_size, dtype_text, switch
+from octopus.arrays.checks import (
+    INT32_MAX,
+    check_choice,
+    checked_size,
+    dtype_text,
+    hint_at_units,
+    normalisation,
+    padding,
+    switch,
+)
 from octopus.arrays.results import itemsize
 from octopus.errors import InputError, shown
 from octopus.kernels.images import FILTERS

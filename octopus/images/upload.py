@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from octopus.arrays import streams
 from octopus.arrays.checks import INT32_MAX
 from octopus.arrays.memo import keep
-from octopus.arrays.memory import Place
+from octopus.arrays.plan import Place
 from octopus.arrays.results import maker
 from octopus.arrays.staging import Slot, Staging
 from octopus.arrays.views import ArrayView

@@ -16,7 +16,7 @@ from octopus.arrays import streams
 from octopus.arrays.checks import check_known
 from octopus.arrays.launch import PreparedLaunch, launch
 from octopus.arrays.memo import UnreadableError, frozen, keep
-from octopus.arrays.memory import Place
+from octopus.arrays.plan import Place
 from octopus.arrays.results import maker
 from octopus.arrays.views import ArrayView
 from octopus.backends.cpu import get_num_threads

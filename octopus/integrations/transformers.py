@@ -24,8 +24,7 @@ import numpy as np
 
 from octopus import images as ops
 from octopus.arrays.checks import dtype_text
-from octopus.arrays.dynamo_disabled import dynamo_disabled
-from octopus.arrays.memo import UnreadableError, frozen
+from octopus.arrays.memo import UnreadableError, dynamo_disabled, frozen
 from octopus.arrays.pillow import DecodeError, Raster, decode, is_pillow, is_transparent, rasters, rgb
 from octopus.backends.cpu.threads import get_num_threads, share
 from octopus.errors import DeviceError, InputError, OutOfMemoryError, shown_type

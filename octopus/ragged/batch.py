@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from octopus.arrays.dynamo_disabled import dynamo_disabled
+from octopus.arrays.memo import dynamo_disabled
 from octopus.arrays.results import host_copy
 from octopus.arrays.views import ArrayView, family, view
 from octopus.errors import InputError, shown_type

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays.checks import INT32_MAX
-from octopus.arrays.dynamo_disabled import dynamo_disabled
+from octopus.arrays.memo import dynamo_disabled
 from octopus.arrays.views import view_of
 from octopus.errors import InputError, shown
 from octopus.ragged.check import sealed, whole

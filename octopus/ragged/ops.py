@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from octopus.arrays import streams
 from octopus.arrays.checks import Device
-from octopus.arrays.dynamo_disabled import dynamo_disabled
+from octopus.arrays.memo import dynamo_disabled
 from octopus.arrays.views import view
 from octopus.kernels.operations import OPERATIONS
 from octopus.ragged import parameters

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.arrays.memory import check_memory
-from octopus.arrays.results import result_memory
+from octopus.arrays.results import check_memory, result_memory
 from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.backends import cpu
 from octopus.errors import InputError, shown

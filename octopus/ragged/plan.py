@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from octopus.arrays import streams
 from octopus.arrays.checks import Device, check_stream, check_tensor
-from octopus.arrays.dynamo_disabled import dynamo_disabled
-from octopus.arrays.memory import Stage, check_memory
-from octopus.arrays.plan import Plan
-from octopus.arrays.results import result_memory
+from octopus.arrays.memo import dynamo_disabled
+from octopus.arrays.plan import Plan, Stage
+from octopus.arrays.results import check_memory, result_memory
 from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import is_capturing

@@ -6,7 +6,7 @@ from typing import Any
 
 from octopus.arrays import streams
 from octopus.arrays.checks import Device
-from octopus.arrays.dynamo_disabled import dynamo_disabled
+from octopus.arrays.memo import dynamo_disabled
 from octopus.tiles.check import image_view
 from octopus.tiles.plan import TilePlan
 from octopus.tiles.rules import best_within, otsu_threshold

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from octopus.arrays import streams
-from octopus.arrays.boxes import boxes_view
-from octopus.arrays.checks import Device, check_stream
-from octopus.arrays.dynamo_disabled import dynamo_disabled
-from octopus.arrays.memory import Stage, check_memory
-from octopus.arrays.plan import Plan
+from octopus.arrays.checks import Device, boxes_view, check_stream
+from octopus.arrays.memo import dynamo_disabled
+from octopus.arrays.plan import Plan, Stage
+from octopus.arrays.results import check_memory
 from octopus.arrays.views import ArrayView, view
 from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import is_capturing

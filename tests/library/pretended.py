@@ -21,7 +21,8 @@ from octopus.backends import cuda as of_cuda
 from octopus.backends.cuda import compile, device
 from octopus.backends.cuda import launch as of_driver
 from octopus.backends.cuda.device import LEGACY
-from octopus.crop import api, launch
+from octopus.crop import api
+from octopus.crop import cuda as of_crops
 from octopus.images import cuda as of_images
 from octopus.images import tensor, work
 from octopus.ragged import cuda as of_ragged
@@ -324,7 +325,7 @@ class SimulatedGpu(PretendedGpu):
 
 
 CACHES = (
-    device.driver, of_driver.functions, launch._stream_kernel, launch._plain_kernel, of_tiles._kernel,
+    device.driver, of_driver.functions, of_crops._stream_kernel, of_crops._plain_kernel, of_tiles._kernel,
     of_ragged._kernel, of_images._simple_kernel, of_images._padding_kernel, tensor._kernel,
 )  # fmt: skip
 

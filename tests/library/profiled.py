@@ -10,13 +10,13 @@ import octopus
 PACKAGE = str(Path(octopus.__file__).parent)
 
 
-def looked_at(call, *arguments, **options):
-    """Whether a call is looked at anew: one that looks like one before enters no function that is named so."""
+def entered(call, *arguments, **options):
+    """The file and the name of each."""
     found = []
 
     def note(frame, event, _):
         if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
-            found.append(frame.f_code.co_name)
+            found.append((frame.f_code.co_filename, frame.f_code.co_name))
 
     before = sys.getprofile()
     sys.setprofile(note)
@@ -24,4 +24,9 @@ def looked_at(call, *arguments, **options):
         call(*arguments, **options)
     finally:
         sys.setprofile(before)
-    return any(name.endswith("_anew") for name in found)
+    return found
+
+
+def looked_at(call, *arguments, **options):
+    """Whether a call is looked at anew: one that looks like one before enters no function that is named so."""
+    return any(name.endswith("_anew") for _, name in entered(call, *arguments, **options))

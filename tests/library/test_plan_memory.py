@@ -9,7 +9,7 @@ import pretended
 import pytest
 
 from octopus import InputError
-from octopus.arrays.memory import PlanMemory
+from octopus.arrays.plan import PlanMemory
 from octopus.arrays.views import ArrayView
 
 gpu = pytest.fixture(pretended.installed)

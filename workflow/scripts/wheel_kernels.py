@@ -24,9 +24,10 @@ from octopus.arrays.launch import launcher
 from octopus.backends import cache, shipped
 from octopus.backends.cpu import compile as cpu
 from octopus.backends.cuda import compile
-from octopus.crop import launch, spec
+from octopus.crop import cuda as launch
+from octopus.crop import spec
 from octopus.crop.frame import frame_view
-from octopus.crop.options import CropOptions
+from octopus.crop.spec import CropOptions
 from octopus.images import cuda, cutting, packing, tensor
 from octopus.images.spec import make_spec
 from octopus.kernels.cuda import ragged_tiles, tile_grid

@@ -19,7 +19,7 @@ import octopus
 from octopus import CropPlan, FrameStream, InputError, backends, crop_resize
 from octopus.arrays import checks
 from octopus.backends.cpu import threads
-from octopus.crop.options import CALL_OPTIONS
+from octopus.crop.spec import CALL_OPTIONS
 
 RNG = np.random.default_rng(7)
 FRAME = RNG.integers(0, 256, (40, 60, 3), np.uint8)

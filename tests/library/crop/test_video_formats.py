@@ -12,8 +12,7 @@ from cases.crops import random_frame
 from exported import Exported
 
 from octopus import NV12, P010, CropPlan, FrameStream, InputError, crop_resize
-from octopus.crop.frame import frame_spec, frame_view
-from octopus.crop.video import Coding
+from octopus.crop.frame import Coding, frame_spec, frame_view
 from octopus_study.reference import crops as reference
 
 MATRICES, RANGES = ("bt601", "bt709", "bt2020"), ("limited", "full")

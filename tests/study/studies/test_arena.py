@@ -11,8 +11,7 @@ import pytest
 from quick import quick_config
 
 from octopus.arrays.views import view
-from octopus.crop.options import CropOptions
-from octopus.crop.spec import make_spec
+from octopus.crop.spec import CropOptions, make_spec
 from octopus.errors import InputError
 from octopus_study import names
 from octopus_study.baselines.availability import need

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from octopus import CropPlan, crop_resize
 from octopus.arrays.launch import PreparedLaunch
 from octopus.arrays.views import view
-from octopus.crop.check import check_host_boxes
-from octopus.crop.launch import Call
+from octopus.crop.check import Call, check_host_boxes
 from octopus.kernels.cuda.tiles import MOST_BOXES_INSIDE
 from octopus_study.baselines.job import CropJob, on_host
 from octopus_study.baselines.method import CropMethod

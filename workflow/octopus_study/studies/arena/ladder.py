@@ -13,9 +13,9 @@ from octopus.arrays.views import ArrayView, view
 from octopus.backends.cuda import stream_of
 from octopus.backends.cuda.device import current
 from octopus.backends.cuda.memory import upload
-from octopus.crop.launch import Call, PlainLauncher, StreamLauncher, Variant
-from octopus.crop.options import CropOptions
-from octopus.crop.spec import CropSpec, make_spec
+from octopus.crop.check import Call
+from octopus.crop.cuda import PlainLauncher, StreamLauncher, Variant
+from octopus.crop.spec import CropOptions, CropSpec, make_spec
 from octopus.kernels.cuda.tiles import Shape
 from octopus_study.baselines.fused import Octopus, OctopusOnGpu
 from octopus_study.baselines.job import CropJob

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from octopus import CropPlan
 from octopus.arrays.views import view
 from octopus.backends.cuda import memory, stream_of
-from octopus.crop.check import check_host_boxes
-from octopus.crop.launch import Call
+from octopus.crop.check import Call, check_host_boxes
 from octopus_study.baselines.fused import PreparedBoxes
 from octopus_study.baselines.job import CropJob
 from octopus_study.baselines.method import JobMethod

@@ -59,14 +59,9 @@ def load_four_if(source, indices, wanted):
     return tuple(load_words(source, i) if w else (np.uint32(0),) * 4 for i, w in both)
 
 
-def fma(a, b, c):
-    """Rounded once: float64 holds the product, and what it rounds of the sum is far below float32."""
-    return np.float32(np.float64(a) * np.float64(b) + np.float64(c))
-
-
-def exp2(value):
-    with np.errstate(over="ignore"):
-        return np.float32(np.exp2(np.float64(value)))
+def power(value, exponent):
+    with np.errstate(all="ignore"):
+        return np.float32(np.exp2(np.float32(exponent * np.log2(value))))
 
 
 @cuda.jit(device=True)
@@ -124,10 +119,8 @@ TABLE = {
     "funnel": lambda low, high, shift: np.uint32((int(high) << 32 | int(low)) >> int(shift) & 0xFFFFFFFF),
     "permute": permute,
     **{f"byte{i}": lambda word, i=i: np.float32(_byte(word, i) + MAGIC) for i in range(4)},
-    **{f"pick{i}": lambda low, high, i=i: np.uint32(_byte(low, i) | _byte(high, i) << 8) for i in range(4)},
     "mix_low": _mix(0),
     "mix_high": _mix(2),
-    "join_bytes": join_bytes,
     "pack": lambda a, b, c, d: join_bytes(*(value - MAGIC for value in (a, b, c, d))),
     "dot_bytes": lambda word, factors, total: _dot(word, factors, total, [_byte(word, i) for i in range(4)]),
     "dot_halves": lambda word, factors, total: _dot(word, factors, total, _halves(word)),
@@ -142,9 +135,8 @@ TABLE = {
     "bfloat16_of": lambda value: bfloat16_bits(np.float32(value)),
     "reciprocal": lambda value: np.float32(1.0) / value,
     "saturated": lambda a, b, c: min(max(a * b + c, np.float32(0.0)), np.float32(1.0)),
-    "rounded_byte": lambda value: np.uint32(np.rint(min(max(value, np.float32(0)), np.float32(255)))),
-    "fma": fma,
-    "exp2": exp2,
+    "power": power,
+    "power_of_byte": power,
     "atomic_add": atomic_add,
     "atomic_exchange": atomic_exchange,
     "block_total": block_total,

@@ -23,7 +23,7 @@ def owner_of(strategy: str) -> Callable:
 
 @device
 def _block_search(table, count, block):
-    """As in `ragged_search`."""
+    """As in `ragged_work`."""
     lane = np.int32(cuda.threadIdx.x & 31)
     low, high = np.int32(0), count
     while np.int32(high - low) > 1:

@@ -80,18 +80,14 @@ mix_low, mix_high = (
     )
     for name, half in (("low", "lo"), ("high", "hi"))
 )
-# The lowest bytes of four numbers as one word; of integers, or of floats 8388608 too large.
-_JOIN = "{.reg .b32 x, y; prmt.b32 x, $1, $2, 0x0040; prmt.b32 y, $3, $4, 0x0040; prmt.b32 $0, x, y, 0x5410;}"
-join_bytes = instruction("join_bytes", _JOIN, WORD, WORD, WORD, WORD, WORD)
-pack = instruction("pack", _JOIN, WORD, FLOAT, FLOAT, FLOAT, FLOAT)
+# Four numbers as the bytes of a word, each 8388608 too large.
+pack = instruction(
+    "pack", "{.reg .b32 x, y; prmt.b32 x, $1, $2, 0x0040; prmt.b32 y, $3, $4, 0x0040; prmt.b32 $0, x, y, 0x5410;}",
+    WORD, FLOAT, FLOAT, FLOAT, FLOAT,
+)  # fmt: skip
 # Bytes 0 and 2 of two words, bytes 1 and 3 of them.
 low_bytes = instruction("low_bytes", "prmt.b32 $0, $1, $2, 0x6420;", WORD, WORD, WORD)
 high_bytes = instruction("high_bytes", "prmt.b32 $0, $1, $2, 0x7531;", WORD, WORD, WORD)
-# Byte `i` of two words into one; the upper half gets the second's sign, which must be 0.
-pick0, pick1, pick2, pick3 = (
-    instruction(f"pick{i}", f"prmt.b32 $0, $1, $2, {selector};", WORD, WORD, WORD)
-    for i, selector in enumerate((0xCC40, 0xDD51, 0xEE62, 0xFF73))
-)
 # int32, each cut to 0..255 (or 65535), as the bytes (halves) of a word, the first the lowest.
 pack_bytes = instruction(
     "pack_bytes",
@@ -114,12 +110,13 @@ opaque = _active("opaque", "mov.b32 $0, $1;", INT, INT)
 
 reciprocal = instruction("reciprocal", "rcp.approx.ftz.f32 $0, $1;", FLOAT, FLOAT)  # but for the last bit
 saturated = instruction("saturated", "fma.rn.sat.f32 $0, $1, $2, $3;", FLOAT, FLOAT, FLOAT, FLOAT)  # a * b + c, 0 to 1
-fma = instruction("fma", "fma.rn.f32 $0, $1, $2, $3;", FLOAT, FLOAT, FLOAT, FLOAT)
-exp2 = instruction("exp2", "ex2.approx.f32 $0, $1;", FLOAT, FLOAT)  # within two units in the last place
-rounded_byte = instruction(
-    "rounded_byte",
-    f"{{.reg .f32 v; max.f32 v, $1, 0f00000000; min.f32 v, v, 0f437F0000; add.f32 v, v, {ROUND}; mov.b32 $0, v;}}",
-    WORD, FLOAT,
+# `x ** e` for x that is not negative; of bytes, where nothing is so small that it matters, without subnormal numbers.
+power, power_of_byte = (
+    instruction(
+        name, f"{{.reg .f32 t; lg2.approx{flush}.f32 t, $1; mul.f32 t, t, $2; ex2.approx{flush}.f32 $0, t;}}",
+        FLOAT, FLOAT, FLOAT,
+    )
+    for name, flush in (("power", ""), ("power_of_byte", ".ftz"))
 )  # fmt: skip
 # Never fused into one rounding with what follows: Pillow's last bits.
 add = instruction("add", "add.rn.f64 $0, $1, $2;", DOUBLE, DOUBLE, DOUBLE)

@@ -15,11 +15,6 @@ D. `block_search`: a block owns a run of elements, whichever items they belong t
 A, B and D share the layout of the work: consecutive threads own consecutive packs of four elements, loaded and stored
 in one instruction, `packs` of them per thread and all asked for before any is used. A block of C starts where its item
 does, so that its first and last pack may be cut. `values=1` is the published form: one element per thread.
-
-`gamma` waited for its arithmetic: with a power of its own (`ragged_power`: 32 instructions a value instead of 63) it
-reaches 0.92 of a copy's speed in float32, where it had 0.65, and in bytes, by a table of 256 results for each item of
-a block (`ragged_table`), 0.91 instead of 0.15 (H200, images of 64 to 2048 pixels a side). Items of some 5000 bytes
-pay more for their tables: 0.48 instead of 0.16.
 """
 
 from __future__ import annotations
@@ -30,10 +25,9 @@ import numpy as np
 
 from octopus.backends.cuda.language import cuda, device
 from octopus.kernels.arguments import RAGGED
-from octopus.kernels.cuda import ragged_table
-from octopus.kernels.cuda.ragged_search import search, search_by_warp
-from octopus.kernels.cuda.ragged_tiles import Kind, by_table, is_bound_by_memory
-from octopus.kernels.cuda.ragged_work import QUAD, Work, work_of
+from octopus.kernels.cuda.ragged_tiles import Kind
+from octopus.kernels.cuda.ragged_work import QUAD, Work, search, search_by_warp, work_of
+from octopus.kernels.operations import POINTWISE
 
 
 def build(kind: Kind) -> Callable:
@@ -50,12 +44,8 @@ def build(kind: Kind) -> Callable:
                  | t0 | t1 | t2 | t3 | t0 | t1 | t2 | t3 |   one block: packs * threads * 4 elements
         items    |--- 7 ---|- 8 -|--------- 9 ----------     first = 7; t2 walks from 8 to 9 within its pack
     """
-    make = {"block_metadata": _by_metadata, "lookup": _by_owner}.get(kind.strategy)
-    if make is None:
-        if by_table(kind.operation, kind.strategy, kind.dtype, kind.values):
-            make = _by_table
-        else:
-            make = _at_once if is_bound_by_memory(kind.operation, kind.dtype) and kind.values > 1 else _in_turn
+    searched = _at_once if kind.operation in POINTWISE and kind.values > 1 else _in_turn
+    make = {"block_metadata": _by_metadata, "lookup": _by_owner}.get(kind.strategy, searched)
     run = make(kind, work_of(kind))
 
     def kernel(
@@ -178,12 +168,6 @@ def _at_once(kind: Kind, work: Work) -> Callable:
             mixed(source, out, end, ended, low, high, items, offsets, first, second, widths, heights)
 
     return run
-
-
-def _by_table(kind: Kind, work: Work) -> Callable:
-    """D for `gamma` of bytes; a block of many items works out each byte."""
-    quads = kind._replace(values=QUAD, packs=kind.packs * kind.values // QUAD)
-    return ragged_table.runner(kind, work.fetch, _range(kind), _in_turn(quads, work_of(quads)))
 
 
 def _by_owner(kind: Kind, work: Work) -> Callable:

@@ -82,7 +82,7 @@ class PreparedLaunch:
         self._kernel: Callable[[int], Any] | None = None
         self._threads = 1
         if isinstance(kernel, Cuda):
-            from octopus.backends.cuda.launch import functions
+            from octopus.backends.cuda.compile import functions
 
             head[at.LAUNCH : at.UPLOAD + 1] = functions()
             head[at.ORDINAL], head[at.FUNCTION], head[at.SHARED] = (kernel.ordinal, kernel.function, kernel.shared)

@@ -11,18 +11,7 @@ DEVICES = ("auto", "cpu", "cuda")
 
 
 def kind_of(device: Any) -> tuple[str, int | None]:
-    """What a caller means by a device, and the number that it may carry.
-
-    Parameters
-    ----------
-    device : {"auto", "cpu", "cuda", "cuda:0", ...} or object
-        A `torch.device` or whatever else is such a text.
-
-    Raises
-    ------
-    InputError
-        For any other.
-    """
+    """What a caller means by a device ("auto", "cpu", "cuda:0", a `torch.device`, ...), and the number in it."""
     if isinstance(device, str) and device in DEVICES:
         return device, None
     kind, _, number = str(device).partition(":")
@@ -35,24 +24,14 @@ def kind_of(device: Any) -> tuple[str, int | None]:
 
 
 def resolve(device: Any) -> Literal["cpu", "cuda"]:
-    """Turn `"auto"` into the backend that this machine has.
-
-    Parameters
-    ----------
-    device
-        As in `kind_of`. A GPU's number must be that of the GPU in use.
-
-    Returns
-    -------
-    {"cpu", "cuda"}
-        `"auto"` gives `"cuda"` where a GPU is usable, else `"cpu"`.
+    """The backend of a device, see `kind_of`; "auto" is "cuda" where a GPU is usable.
 
     Raises
     ------
     InputError
-        For any other name, or another GPU than the one in use.
+        For an unknown device, or another GPU than the one in use.
     DeviceError
-        For `"cuda"` without a usable GPU; the message says what was looked for.
+        For "cuda" without a usable GPU; the message says what was looked for.
     """
     kind, number = kind_of(device)
     if kind == "auto":

@@ -11,8 +11,8 @@ import numpy as np
 from octopus.arrays.launch import Cuda, PreparedLaunch, launch
 from octopus.arrays.results import itemsize
 from octopus.arrays.views import ArrayView, c_strides, dtype_name
+from octopus.backends.cuda.compile import function_of
 from octopus.backends.cuda.device import compute_capability, current
-from octopus.backends.cuda.launch import function_of
 from octopus.crop.check import NOTHING, Call, HostItems, are_maps, host_boxes, is_readable
 from octopus.crop.frame import TOP, VIDEO_DTYPES, VideoView
 from octopus.crop.spec import CropSpec, Kernel

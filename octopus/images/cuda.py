@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from octopus.arrays.checks import INT32_MAX
 from octopus.arrays.launch import Cuda, PreparedLaunch, launch
 from octopus.arrays.views import ArrayView
+from octopus.backends.cuda.compile import function_of
 from octopus.backends.cuda.device import current
-from octopus.backends.cuda.launch import function_of
 from octopus.errors import InputError
 from octopus.images.launcher import Launch, Launcher, four
 from octopus.images.spec import ImageSpec

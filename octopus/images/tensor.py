@@ -9,8 +9,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from octopus.arrays.launch import Cuda, PreparedLaunch
+from octopus.backends.cuda.compile import function_of
 from octopus.backends.cuda.device import current
-from octopus.backends.cuda.launch import function_of
 from octopus.images import cutting
 from octopus.images.cutting import Cut
 from octopus.images.launcher import Launch, four

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from octopus.arrays.launch import Cuda, PreparedLaunch, launch
-from octopus.backends.cuda.launch import function_of
+from octopus.backends.cuda.compile import function_of
 from octopus.kernels.arguments import RAGGED
 from octopus.kernels.cuda.ragged_tiles import Kind, Shape, shape_for
 

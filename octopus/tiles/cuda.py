@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from octopus.arrays.launch import Cuda, PreparedLaunch, launch
 from octopus.arrays.memo import keep
 from octopus.arrays.views import ArrayView, dtype_name
+from octopus.backends.cuda.compile import function_of
 from octopus.backends.cuda.device import current
-from octopus.backends.cuda.launch import function_of
 from octopus.errors import OutOfMemoryError
 from octopus.kernels.arguments import TILES
 from octopus.kernels.cuda.tile_grid import CHUNK, THREADS, Grid, Kind, grid_for, grid_of, passes_for

@@ -19,7 +19,6 @@ import numpy as np
 from octopus.arrays import memo, results, streams
 from octopus.backends import cuda as of_cuda
 from octopus.backends.cuda import compile, device
-from octopus.backends.cuda import launch as of_driver
 from octopus.backends.cuda.device import LEGACY
 from octopus.crop import api
 from octopus.crop import cuda as of_crops
@@ -192,8 +191,8 @@ class PretendedGpu:
         """In the place of the module `cuda.bindings.driver`."""
 
         def address_of(name, version, flags):
-            assert (version, flags) == (of_driver.VERSION, LEGACY)
-            return 0, ctypes.cast(self._functions[of_driver.FUNCTIONS.index(name.decode())], ctypes.c_void_p).value
+            assert (version, flags) == (compile.VERSION, LEGACY)
+            return 0, ctypes.cast(self._functions[compile.FUNCTIONS.index(name.decode())], ctypes.c_void_p).value
 
         def function_of(handle):
             return 0, handle
@@ -325,7 +324,7 @@ class SimulatedGpu(PretendedGpu):
 
 
 CACHES = (
-    device.driver, of_driver.functions, of_crops._stream_kernel, of_crops._plain_kernel, of_tiles._kernel,
+    device.driver, compile.functions, of_crops._stream_kernel, of_crops._plain_kernel, of_tiles._kernel,
     of_ragged._kernel, of_images._simple_kernel, of_images._padding_kernel, tensor._kernel,
 )  # fmt: skip
 

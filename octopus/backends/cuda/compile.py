@@ -1,7 +1,7 @@
-"""Load a kernel: from the wheel, from the disk, or compiled and kept there.
+"""Load a kernel, from the wheel, from the disk, or compiled and kept there; and what the driver needs to launch it.
 
 Numba's own dispatcher unpacks every array argument at every launch; a kernel whose arguments are pointers and scalars
-can be launched through `cuda.core` for a fraction of that (the study `stage_timing` measures both). PTX is kept rather
+can be launched through the driver for a fraction of that (the study `stage_timing` measures both). PTX is kept rather
 than machine code: the driver turns it into code for its device and caches that itself, also after an upgrade.
 """
 
@@ -10,33 +10,28 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from octopus.backends import cache, shipped
-from octopus.backends.cuda.device import COMPILER, compiler_problem, compute_capability, current
+from octopus.backends import cache as files
+from octopus.backends import shipped
+from octopus.backends.cuda.device import COMPILER, compiler_problem, compute_capability, current, driver
+from octopus.backends.cuda.memory import check
 from octopus.errors import DeviceError
 
+UNASKED_SHARED_BYTES = 48 << 10  # of shared memory, which any kernel may have
+VERSION = 12000  # of the driver's interface whose functions these are: later ones take other arguments
+FUNCTIONS = ("cuLaunchKernel", "cuCtxGetDevice", "cuStreamIsCapturing", "cuMemcpyHtoDAsync")
 Build = Callable[[], Callable[..., Any]]
 _listed: dict[str, Build] | None = None
 
 
 def load(name: str, build: Build, *sources: Path) -> Any:
-    """The `cuda.core` kernel of that name for the current device.
+    """The `cuda.core` kernel of a name, which says all that distinguishes it, for the current device.
 
-    Parameters
-    ----------
-    name : str
-        Says all that distinguishes this kernel from others of the same sources (dtypes, channels, layout).
-    build : callable
-        Returns the kernel, see `to_ptx`; called, and the compiler imported, only when needed.
-    *sources : Path
-        Folders of kernels outside this package, for a function that is one of theirs.
-
-    Raises
-    ------
-    DeviceError
-        If the kernel must be compiled, but no compiler is installed.
+    `build` makes the kernel, see `to_ptx`; it is called, and the compiler imported, only when needed. `sources` are
+    folders of kernels outside this package, if it is one of theirs. Raises `DeviceError` where there is no compiler.
     """
     if _listed is not None:
         _listed[name] = build
@@ -47,13 +42,13 @@ def load(name: str, build: Build, *sources: Path) -> Any:
     capability = compute_capability()
     ptx = None if sources else shipped.ptx(name, capability)
     if ptx is None:
-        file = f"cuda-{cache.kernel_digest('cuda', *sources)}/{shipped.key(name, capability)}.ptx"
-        ptx = cache.load(file)
+        file = f"cuda-{files.kernel_digest('cuda', *sources)}/{shipped.key(name, capability)}.ptx"
+        ptx = files.load(file)
     if ptx is None:
         if why := compiler_problem():
             raise DeviceError(f"the kernel {name} is not among those that the wheel carries, and {why}; {COMPILER}")
         ptx = to_ptx(build(), capability)
-        cache.store(file, ptx)
+        files.store(file, ptx)
     return ObjectCode.from_ptx(ptx.encode(), name=name).get_kernel(entry_name(ptx))
 
 
@@ -69,13 +64,7 @@ def listed() -> Iterator[dict[str, Build]]:
 
 
 def to_ptx(kernel: Callable[..., Any], capability: tuple[int, int]) -> str:
-    """PTX of a kernel for one compute capability; its attribute `arguments` is of `kernels.arguments`.
-
-    Raises
-    ------
-    TypeError
-        For a kernel whose parameters are not these arguments.
-    """
+    """PTX of a kernel for one compute capability; its attribute `arguments`, of `kernels.arguments`, names them all."""
     from octopus.backends.cuda import language  # which imports the compiler
 
     names, kinds = kernel.arguments  # type: ignore[attr-defined]
@@ -87,7 +76,23 @@ def to_ptx(kernel: Callable[..., Any], capability: tuple[int, int]) -> str:
 
 def entry_name(ptx: str) -> str:
     """Name of the only kernel in a PTX text."""
-    names = re.findall(r"\.visible \.entry (\S+?)\(", ptx)
-    if len(names) != 1:
-        raise RuntimeError(f"one kernel was expected in the PTX, found {len(names)}")
-    return names[0]
+    (name,) = re.findall(r"\.visible \.entry (\S+?)\(", ptx)
+    return str(name)
+
+
+@cache
+def functions() -> tuple[int, ...]:
+    """Addresses of the driver's functions of `FUNCTIONS`, as `kernels.launches` wants them."""
+    api = driver()
+    flags = api.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_LEGACY_STREAM
+    return tuple(int(check(api.cuGetProcAddress(name.encode(), VERSION, flags))[0]) for name in FUNCTIONS)
+
+
+def function_of(kernel: Any, shared: int = 0) -> int:
+    """The driver's handle of a kernel from `load` in the current context; a launch may take `shared` bytes."""
+    api = driver()
+    function = check(api.cuKernelGetFunction(api.CUkernel(int(kernel.handle))))[0]
+    if shared > UNASKED_SHARED_BYTES:
+        name = api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        check(api.cuFuncSetAttribute(function, name, shared))
+    return int(function)

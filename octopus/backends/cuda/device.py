@@ -26,10 +26,7 @@ COMPILER = 'pip install "octopus-ragged[compile]" (CUDA 13) or "octopus-ragged[c
 
 @cache
 def missing() -> str | None:
-    """Why no GPU can be used here, or None if one can.
-
-    The answer is found once per process: packages first (cheap), then the driver, then a device.
-    """
+    """Why no GPU can be used here, or None if one can; found once per process."""
     if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
         return "CUDA_VISIBLE_DEVICES is empty"
     absent = [name for name in PACKAGES if not _installed(name)]
@@ -46,13 +43,7 @@ def _installed(name: str) -> bool:
 
 
 def compiler_name() -> str:
-    """Which compiler GPU kernels have: "numba", or what `OCTOPUS_COMPILER` says.
-
-    Raises
-    ------
-    InputError
-        If that is none of `COMPILERS`.
-    """
+    """Which compiler GPU kernels have: "numba", or what `OCTOPUS_COMPILER` says."""
     name = os.environ.get("OCTOPUS_COMPILER", "numba")
     if name not in COMPILERS:
         raise InputError(f"OCTOPUS_COMPILER is {name!r}; set it to one of {', '.join(COMPILERS)}, or not at all")
@@ -65,8 +56,8 @@ def compiler_problem() -> str | None:
         return "no compiler is installed"
     if compiler_name() == "mlir":
         return None
-    numpy, broken = version("numpy"), (2, 5)
-    if tuple(map(int, numpy.split(".")[:2])) >= broken:
+    numpy = version("numpy")
+    if tuple(map(int, numpy.split(".")[:2])) >= (2, 5):
         return f'numba-cuda can\'t be imported beside NumPy {numpy}: pip install "numpy<2.5"'
     return None
 
@@ -102,10 +93,7 @@ _thread = threading.local()
 
 
 def current() -> Device:
-    """The device in use, made current in this thread: the one whose context is current, else device 0.
-
-    CUDA keeps the current device per thread, so each thread asks once.
-    """
+    """The device in use, made current in this thread (which asks once): that of the current context, else device 0."""
     device = getattr(_thread, "device", None)
     if device is None:
         from cuda.core import Device
@@ -123,17 +111,9 @@ def compute_capability() -> tuple[int, int]:
 
 
 def stream_of(stream: Any = None) -> Stream:
-    """The `cuda.core` stream that a caller means.
+    """The `cuda.core` stream that a caller means: one of cuda.core, torch, CuPy or Numba, a handle, or None.
 
-    Parameters
-    ----------
-    stream : None, int, or a stream of cuda.core, torch, CuPy or Numba
-        None is the legacy default stream, which orders itself with blocking streams.
-
-    Raises
-    ------
-    InputError
-        If it is none of these.
+    None is the legacy default stream, which orders itself with blocking streams.
     """
     if isinstance(stream, _stream_type()):
         return stream

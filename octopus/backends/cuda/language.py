@@ -17,7 +17,6 @@ from math import prod
 from typing import Any, NamedTuple
 
 from octopus.backends.cuda.device import compiler_name
-from octopus.backends.cuda.launch import TAIL
 
 if compiler_name() == "mlir":
     from octopus.backends.cuda import of_mlir as compiler
@@ -27,7 +26,8 @@ else:
 cuda, libdevice, device, SIMULATED = compiler.cuda, compiler.libdevice, compiler.device, compiler.SIMULATED
 emulations: dict[str, Callable] = {}  # filled before `ptx` is imported
 LETTERS = {"int32": "r", "uint32": "r", "int64": "l", "float32": "f", "float64": "d", "address": "l"}  # of registers
-TAIL_PLACE = str(0x6F63746F70757300)  # stands for the last argument until the PTX has it
+TAIL = "octopus_tail"  # in PTX, the name of an argument that is an array by value
+TAIL_PLACE = str(0x6F63746F70757300)  # stands for it until the PTX has it
 VOID, ADDRESS = "void", "address"
 
 
@@ -35,7 +35,7 @@ class Shape(NamedTuple):
     """What an instruction takes or gives: `float32*4*3` is three tuples of four."""
 
     dtype: str
-    counts: tuple[int, ...] = ()
+    counts: tuple[int, ...]
 
     @classmethod
     def of(cls, text: str) -> Shape:
@@ -47,6 +47,14 @@ class Shape(NamedTuple):
     def registers(self) -> int:
         """How many it takes."""
         return 0 if self.dtype == VOID else prod(self.counts)
+
+    @property
+    def type(self) -> Any:
+        """The compiler's; of addresses, that of their indices."""
+        kind = getattr(compiler.types, "int64" if self.dtype == ADDRESS else self.dtype)
+        for count in self.counts:
+            kind = compiler.types.UniTuple(kind, count)
+        return kind
 
 
 def emulated(name: str, function: Callable) -> Callable:
@@ -79,32 +87,21 @@ def instruction(
     written = [("=&" if early else "=") + LETTERS[made.dtype]] * made.registers if made.registers else []
     read = [LETTERS[shape.dtype] for shape in taken for _ in range(shape.registers)]
     generate = compiler.generator(text, made, taken, ",".join(written + read), volatile)
+    slots: list[Shape | None] = []  # of the function's arguments; an array, and one index, have a type of their own
+    for shape in taken:
+        is_address = shape.dtype == ADDRESS
+        slots += [None] * is_address + [None if is_address and not shape.counts else shape]
 
     def apply(typing_context: Any, *given: Any) -> tuple[Any, Callable]:
-        kinds, left = [], list(given)
-        for shape in taken:
-            array = [left.pop(0)] if shape.dtype == ADDRESS else []
-            own = left.pop(0)
-            kinds += [*array, own if array and not shape.counts else _type(shape)]
-        return _type(made)(*kinds), generate
+        kinds = [own if slot is None else slot.type for slot, own in zip(slots, given, strict=True)]
+        return made.type(*kinds), generate
 
-    names = ["typing_context"]
-    for number, shape in enumerate(taken):
-        names += [f"array{number}"] * (shape.dtype == ADDRESS) + [f"value{number}"]
+    names = ["typing_context", *(f"value{number}" for number in range(len(slots)))]
     parameters = [inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in names]
     apply.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     apply.__name__ = name
     made_of: Callable = compiler.intrinsic(apply)
     return made_of
-
-
-def _type(shape: Shape) -> Any:
-    """The compiler's type of what an instruction takes or gives; of addresses, that of their indices."""
-    types = compiler.types
-    kind = getattr(types, "int64" if shape.dtype == ADDRESS else shape.dtype)
-    for count in shape.counts:
-        kind = types.UniTuple(kind, count)
-    return kind
 
 
 def _emulation(name: str) -> Callable:
@@ -116,14 +113,23 @@ def _emulation(name: str) -> Callable:
     return call
 
 
-def _special(name: str, make: Callable[..., Callable], *dtypes: str) -> Callable:
-    return _emulation(name) if SIMULATED else make(*dtypes)
+def _cast(name: str, result: str, argument: str | None = None) -> Callable:
+    """A device function of one value, of any type or of one, for which a compiler has code of its own."""
+    if SIMULATED:
+        return _emulation(name)
+
+    def apply(typing_context: Any, value: Any) -> tuple[Any, Callable]:
+        types = compiler.types
+        return getattr(types, result)(getattr(types, argument) if argument else value), compiler.cast(name)
+
+    made: Callable = compiler.intrinsic(apply)
+    return made
 
 
-bits_as_float = _special("bits_as_float", compiler.bits, "float32", "uint32")
-float_as_bits = _special("float_as_bits", compiler.bits, "uint32", "float32")
-address = _special("address", compiler.address)  # of a pointer's first element, int64
-_array_address = _special("array_address", compiler.array_address)
+bits_as_float = _cast("bits_as_float", "float32", "uint32")
+float_as_bits = _cast("float_as_bits", "uint32", "float32")
+address = _cast("address", "int64")  # of a pointer's first element
+_array_address = _cast("array_address", "int64")
 _to_shared = instruction("to_shared", "{.reg .b64 a; cvta.to.shared.u64 a, $1; cvt.u32.u64 $0, a;}", "uint32", "int64")
 
 
@@ -140,7 +146,9 @@ def to_ptx(function: Callable, kinds: Iterable[str], capability: tuple[int, int]
     to find registers for; and in `tail_bytes` how long a last argument is that the compiler has no type for, an array
     by value, which `ptx.tail_floats` reads.
     """
-    ptx = _compact(compiler.compile(function, kinds, capability), function.__name__)
+    types = compiler.types
+    given = [types.CPointer(getattr(types, kind[1:])) if kind[0] == "*" else getattr(types, kind) for kind in kinds]
+    ptx = _compact(compiler.compile(function, types.void(*given), capability), function.__name__)
     bounds = getattr(function, "launch_bounds", None)
     if bounds is not None:  # not by the compiler: it then works out in loops what it had kept in registers before them
         ptx = _replaced(ptx, "\n)\n{", f"\n)\n.maxntid {bounds[0]}, 1, 1\n.minnctapersm {bounds[1]}\n{{")

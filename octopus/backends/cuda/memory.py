@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import struct
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -25,30 +24,14 @@ class DeviceArray:
     Torch, CuPy and Numba take it without a copy through `__cuda_array_interface__` (for instance
     `torch.as_tensor(array)` or `numba.cuda.as_cuda_array(array)`).
 
-    Parameters
-    ----------
-    shape : tuple of int
-    dtype : NumPy dtype
-    buffer
-        Object that owns the memory; allocated if None.
-    pointer : int
-        Address in device memory; that of `buffer` if None.
-    stream : cuda.core.Stream
-        On which the memory is allocated and, unless `release_on` names another, given back.
-    ordinal : int
-        Number of the GPU; by default of the one in use.
+    Its memory is that of `buffer` from the address `pointer` on, or allocated on `stream` and, unless `release_on`
+    names another, given back there. `ordinal` is the number of its GPU, by default of the one in use.
     """
 
     def __init__(
-        self,
-        shape: tuple[int, ...],
-        dtype: Any,
-        *,
-        buffer: Any = None,
-        pointer: int | None = None,
-        stream: Stream | None = None,
-        ordinal: int | None = None,
-    ) -> None:
+        self, shape: tuple[int, ...], dtype: Any, *, buffer: Any = None, pointer: int | None = None,
+        stream: Stream | None = None, ordinal: int | None = None,
+    ) -> None:  # fmt: skip
         self.shape = tuple(map(int, shape))
         self.dtype = np.dtype(dtype)
         self.nbytes = math.prod(self.shape) * self.dtype.itemsize
@@ -83,14 +66,9 @@ class DeviceArray:
         pointer = self.pointer + start * self.dtype.itemsize
         return DeviceArray(shape, self.dtype, buffer=self._buffer, pointer=pointer, ordinal=self.ordinal)
 
-    def fill_bytes(self, value: int) -> DeviceArray:
-        """Queue setting every byte of the allocation, also beyond `head`, to `value` (0xFF makes floats NaN)."""
+    def fill_bytes(self, value: int | bytes) -> DeviceArray:
+        """Queue filling the allocation, also beyond `head`, with a byte (0xFF makes floats NaN), or with 2 or 4."""
         self._buffer.fill(value, stream=current().default_stream)
-        return self
-
-    def fill_words(self, value: float) -> DeviceArray:
-        """Queue setting every float32 of the allocation to `value`, by the driver's 32-bit fill."""
-        self._buffer.fill(struct.pack("<f", value), stream=current().default_stream)
         return self
 
     def copy_from_host(self, array: np.ndarray, stream: Stream | None = None) -> DeviceArray:
@@ -107,13 +85,7 @@ class DeviceArray:
 
 
 def allocate(nbytes: int, stream: Stream | None = None) -> Any:
-    """A buffer from the device's memory pool, in the order of `stream` (default: the default stream).
-
-    Raises
-    ------
-    OutOfMemoryError
-        Says how much was asked for, and is free.
-    """
+    """A buffer from the device's memory pool, in the order of `stream` (default: the default stream)."""
     device = current()
     try:
         return device.allocate(max(int(nbytes), 1), stream=stream or device.default_stream)
@@ -138,22 +110,8 @@ def copy(destination: int, source: int, nbytes: int, stream: Any = None) -> None
         check(driver().cuMemcpyAsync(destination, source, nbytes, stream_of(stream).handle))
 
 
-def set_bytes(pointer: int, nbytes: int, value: int) -> None:
-    """Queue setting bytes of anyone's device memory on the default stream."""
-    if nbytes:
-        current()
-        handle = int(stream_of(None).handle)
-        check(driver().cuMemsetD8Async(pointer, value, nbytes, handle))
-
-
 def pinned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """A host array in page-locked memory, which the device copies without staging; freed with its last view.
-
-    Raises
-    ------
-    OutOfMemoryError
-        The system gives no more of such memory.
-    """
+    """A host array in page-locked memory, which the device copies without staging; freed with its last view."""
     current()
     count = int(np.prod(shape, dtype=np.int64))
     nbytes = max(count * np.dtype(dtype).itemsize, 1)

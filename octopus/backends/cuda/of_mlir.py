@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from typing import Any
 
-from numba_cuda_mlir import cuda, tools, types
+from numba_cuda_mlir import cuda, tools
+from numba_cuda_mlir import types as types
 from numba_cuda_mlir._mlir.dialects import arith, llvm
 from numba_cuda_mlir._mlir.extras import types as of
 from numba_cuda_mlir.cuda import libdevice as library
-from numba_cuda_mlir.extending import intrinsic, refresh_registries
+from numba_cuda_mlir.extending import intrinsic as intrinsic
+from numba_cuda_mlir.extending import refresh_registries
 from numba_cuda_mlir.lowering_utilities import convert, memref_data_pointer
 
 SIMULATED, libdevice = False, library
 device = cuda.jit(device=True, inline="never")  # by LLVM alone: its own inliner loses names of closures
 REGISTERS = {"int32": of.i32, "uint32": of.i32, "int64": of.i64, "float32": of.f32, "float64": of.f64}
-
-
 # Device functions stand in the PTX although the kernel holds them already.
 _FUNCTION = re.compile(r"^\.visible \.func .*?^\}\n", re.MULTILINE | re.DOTALL)
 DYNAMIC = -(1 << 31)  # in the place of an index of `getelementptr`
@@ -32,11 +32,10 @@ def generator(text: str, result: Any, arguments: Sequence[Any], constraints: str
         kind = REGISTERS[result.dtype]() if count else None
         whole = llvm.StructType.get_literal([kind] * count) if count > 1 else kind
         made = llvm.inline_asm(whole, values, text, constraints, has_side_effects=volatile)
-        if not count:
-            builder.store_var(target, None)
-            return
-        numbers = [llvm.extractvalue(kind, made, [i]) for i in range(count)] if count > 1 else [made]
-        builder.store_var(target, _nested(numbers, result.counts) if result.counts else made)
+        if result.counts:
+            numbers = [llvm.extractvalue(kind, made, [i]) for i in range(count)] if count > 1 else [made]
+            made = _nested(numbers, result.counts)
+        builder.store_var(target, made if count else None)
 
     return generate
 
@@ -67,52 +66,25 @@ def _flat(builder: Any, args: Sequence[Any], shapes: Iterable[Any]) -> Iterator[
                 yield convert(number, REGISTERS[dtype]())
 
 
-def bits(result: str, argument: str) -> Callable:
-    """A device function: the bits of a number as those of another dtype."""
+def cast(name: str) -> Callable:
+    """What makes code of `language._cast`."""
 
-    @intrinsic
-    def apply(typing_context, value):
-        def generate(builder, target, args, kwargs):
-            given = convert(builder.load_var(args[0]), REGISTERS[argument]())
-            builder.store_var(target, arith.bitcast(REGISTERS[result](), given))
+    def generate(builder: Any, target: Any, args: Any, kwargs: Any) -> None:
+        value = builder.load_var(args[0])
+        if name == "array_address":
+            value = memref_data_pointer(value)
+        if name.endswith("address"):
+            made = llvm.ptrtoint(res=of.i64(), arg=value)
+        else:
+            to_float = name == "bits_as_float"
+            made = arith.bitcast((of.f32 if to_float else of.i32)(), convert(value, (of.i32 if to_float else of.f32)()))
+        builder.store_var(target, made)
 
-        return getattr(types, result)(getattr(types, argument)), generate
-
-    return apply
-
-
-def address() -> Callable:
-    """A device function: where a pointer leads, int64."""
-
-    @intrinsic
-    def apply(typing_context, pointer):
-        def generate(builder, target, args, kwargs):
-            builder.store_var(target, llvm.ptrtoint(res=of.i64(), arg=builder.load_var(args[0])))
-
-        return types.int64(pointer), generate
-
-    return apply
+    return generate
 
 
-def array_address() -> Callable:
-    """A device function: where an array's first element lies, int64."""
-
-    @intrinsic
-    def apply(typing_context, array):
-        def generate(builder, target, args, kwargs):
-            pointer = memref_data_pointer(builder.load_var(args[0]))
-            builder.store_var(target, llvm.ptrtoint(res=of.i64(), arg=pointer))
-
-        return types.int64(array), generate
-
-    return apply
-
-
-def compile(function: Callable, kinds: Iterable[str], capability: tuple[int, int]) -> str:
+def compile(function: Callable, signature: Any, capability: tuple[int, int]) -> str:
     """PTX of a kernel; see `language.to_ptx`."""
-    signature = types.void(
-        *(types.CPointer(getattr(types, k[1:])) if k[0] == "*" else getattr(types, k) for k in kinds)
-    )
     refresh_registries()  # which don't know yet what `assembly` has made
     before, tools._cached_cc = tools._cached_cc, capability  # it asks the GPU also where `cc` is given
     try:

@@ -16,12 +16,11 @@ from numba import config, cuda, types
 SIMULATED = bool(config.ENABLE_CUDASIM)
 device = cuda.jit(device=True)
 libdevice = None if SIMULATED else import_module("numba.cuda.libdevice")
-if not SIMULATED:
-    from numba.cuda.extending import intrinsic
+intrinsic = None if SIMULATED else import_module("numba.cuda.extending").intrinsic
 
+INT, LONG, FLOAT = ir.IntType(32), ir.IntType(64), ir.FloatType()
 REGISTERS = {
-    "int32": ir.IntType(32), "uint32": ir.IntType(32), "int64": ir.IntType(64), "float32": ir.FloatType(),
-    "float64": ir.DoubleType(), "void": ir.VoidType(),
+    "int32": INT, "uint32": INT, "int64": LONG, "float32": FLOAT, "float64": ir.DoubleType(), "void": ir.VoidType(),
 }  # fmt: skip
 _lock = threading.RLock()
 
@@ -72,51 +71,22 @@ def _tuple(context: Any, builder: Any, kind: Any, made: Any, counts: Sequence[in
     return context.make_tuple(builder, kind, tuples)
 
 
-def bits(result: str, argument: str) -> Callable:
-    """A device function: the bits of a number as those of another dtype."""
+def cast(name: str) -> Callable:
+    """What makes code of `language._cast`."""
 
-    @intrinsic
-    def apply(typing_context, value):
-        def generate(context, builder, signature, args):
-            return builder.bitcast(args[0], REGISTERS[result])
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        (value,), (kind,) = args, signature.args
+        if name == "array_address":
+            value = context.make_array(kind)(context, builder, value).data
+        if name.endswith("address"):
+            return builder.ptrtoint(value, LONG)
+        return builder.bitcast(value, FLOAT if name == "bits_as_float" else INT)
 
-        return getattr(types, result)(getattr(types, argument)), generate
-
-    return apply
-
-
-def address() -> Callable:
-    """A device function: where a pointer leads, int64."""
-
-    @intrinsic
-    def apply(typing_context, pointer):
-        def generate(context, builder, signature, args):
-            return builder.ptrtoint(args[0], ir.IntType(64))
-
-        return types.int64(pointer), generate
-
-    return apply
+    return generate
 
 
-def array_address() -> Callable:
-    """A device function: where an array's first element lies, int64."""
-
-    @intrinsic
-    def apply(typing_context, array):
-        def generate(context, builder, signature, args):
-            data = context.make_array(signature.args[0])(context, builder, args[0]).data
-            return builder.ptrtoint(data, ir.IntType(64))
-
-        return types.int64(array), generate
-
-    return apply
-
-
-def compile(function: Callable, kinds: Iterable[str], capability: tuple[int, int]) -> str:
+def compile(function: Callable, signature: Any, capability: tuple[int, int]) -> str:
     """PTX of a kernel; see `language.to_ptx`."""
-    signature = types.void(
-        *(types.CPointer(getattr(types, k[1:])) if k[0] == "*" else getattr(types, k) for k in kinds)
-    )
     options = {"device": False, "abi": "numba", "cc": capability, "output": "ptx", "lineinfo": False}
     with _capability(capability):
         ptx, _ = cuda.compile(function, signature, **options)

@@ -159,7 +159,7 @@ def test_page_locked_memory_is_copied_and_freed_with_its_last_view():
     device = memory.DeviceArray((3, 5), np.float32).copy_from_host(host)
     back = memory.pinned((3, 5), np.float32)
     memory.copy(back.ctypes.data, device.pointer, device.nbytes)
-    memory.set_bytes(device.pointer, device.nbytes, 0xFF)
+    device.fill_bytes(0xFF)
     current().sync()
     assert (back == 2.5).all()
     assert np.isnan(device.copy_to_host()).all()

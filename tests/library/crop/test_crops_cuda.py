@@ -155,7 +155,7 @@ def test_filters_of_every_width_equal_the_cpu(channels, layout, width):
 
 
 def test_boxes_on_the_gpu_are_read_back_to_be_refused():
-    frame, out = memory.upload(FRAME), memory.DeviceArray((2, 3, 8, 8), np.float32).fill_words(5)
+    frame, out = memory.upload(FRAME), memory.DeviceArray((2, 3, 8, 8), np.float32).fill_bytes(np.float32(5).tobytes())
     good, bad = np.array([[1, 2, 30, 40], [0, 0, 300, 200]]), np.array([[1, 2, 30, 40], [0, 0, 301, 200]])
     with pytest.raises(InputError, match=r"box 1 = \(0, 0, 301, 200\) reaches outside the frame of 300x200"):
         crop_resize(frame, memory.upload(bad), (8, 8), outside="error", out=out)

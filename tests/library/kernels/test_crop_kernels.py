@@ -7,8 +7,8 @@ import re
 import pytest
 from cases.crops import PAD_MODES
 
-from octopus.backends.cuda.compile import entry_name, to_ptx
-from octopus.backends.cuda.launch import TAIL
+from octopus.backends.cuda.compile import to_ptx
+from octopus.backends.cuda.language import TAIL
 from octopus.kernels.cuda import antialias, crop, ptx, stream
 from octopus.kernels.cuda.rows import Pixels, source_rows
 from octopus.kernels.cuda.tiles import FIXED_SHAPES, MAX_ITEMS, MOST_BOXES_INSIDE, SHAPES, Shape, filter_shape, tiling
@@ -139,8 +139,6 @@ def test_other_streaming_kernels_stay_in_registers(capability_in_turn, options):
 def test_what_no_kernel_can_be_is_refused():
     with pytest.raises(ValueError, match="uint8 frames of 3 or 4"):
         source_rows(Pixels(3, "uint8"), planar=False, values=4, words=True)
-    with pytest.raises(RuntimeError, match="found 2"):
-        entry_name(".visible .entry a(\n.visible .entry b(\n")
 
 
 @pytest.mark.parametrize("items", [1, 28, 100, 1000, MAX_ITEMS])

@@ -6,6 +6,7 @@ run at other rates and would be the wrong yardstick.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -35,7 +36,7 @@ def fill(out: Any) -> Callable[[], None]:
 
         flat = out.reshape(-1).view(np.float32)  # bytes, whatever they mean
         return lambda: probes.write(flat, np.float32(1.0))
-    return lambda: out.fill_words(1.0)
+    return lambda: out.fill_bytes(struct.pack("<f", 1.0))
 
 
 def copying(nbytes: int, on_gpu: bool) -> Callable[[], object]:
@@ -101,7 +102,7 @@ def _gpu_methods(nbytes: int) -> Sequence[Method]:
     source, target = (DeviceArray((nbytes // 4,), np.float32).fill_bytes(0) for _ in range(2))
     stream = stream_of(None)
     return [
-        Method("write", lambda: target.fill_words(3.0)),
+        Method("write", lambda: target.fill_bytes(struct.pack("<f", 3.0))),
         Method("read", drain(source)),
         Method("copy", lambda: copy(target.pointer, source.pointer, nbytes, stream)),
     ]

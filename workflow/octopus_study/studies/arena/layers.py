@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays.views import ArrayView, view
-from octopus.backends.cuda import memory as cuda_memory
+from octopus.backends.cuda.device import driver
+from octopus.backends.cuda.memory import check
 from octopus.errors import InputError
 from octopus_study.baselines.availability import make_all, require_room
 from octopus_study.baselines.fused import ImageEdge
@@ -210,7 +211,7 @@ def poison(output: object) -> None:
     """Fill a result, wherever it is, with NaN; one that can't be written was not made by writing into it."""
     array = view(output, "output")
     if array.device == "cuda":
-        cuda_memory.set_bytes(array.pointer, array.nbytes, 0xFF)
+        check(driver().cuMemsetD8Async(array.pointer, 0xFF, array.nbytes, 0))  # on the default stream
         return
     values = array.numpy()
     if values.flags.writeable:

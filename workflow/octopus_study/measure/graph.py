@@ -11,15 +11,9 @@ from octopus.backends.cuda.memory import check
 
 
 class Graph:
-    """Work that is queued by one call of the driver; what it reads and writes stays where it was when it was captured.
+    """Work that is queued by one call of the driver; the memory that it names must outlive the graph.
 
-    Parameters
-    ----------
-    stream : cuda.core.Stream
-        On which the work is captured; not the default stream, which can't be.
-    work : callable
-        Queues all of the work on that stream, once; nothing is done yet. The memory that it names must outlive the
-        graph.
+    `work` queues all of it once on `stream`, which can't be the default one; nothing is done yet.
     """
 
     def __init__(self, stream: Any, work: Callable[[], object]) -> None:
@@ -41,10 +35,7 @@ class Graph:
             api.cuGraphDestroy(graph)
         # At the end of the process the driver frees it; by then its library may be gone.
         weakref.finalize(self, api.cuGraphExecDestroy, self._executable).atexit = False
-        self._launch = api.cuGraphLaunch
 
     def launch(self, stream: Any) -> None:
         """Queue the work on a stream (of cuda.core), which may be the default one."""
-        result = self._launch(self._executable, stream.handle)
-        if result[0]:
-            check(result)
+        check(driver().cuGraphLaunch(self._executable, stream.handle))

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from octopus.backends.cuda.graph import Graph
+from octopus_study.measure.graph import Graph
 
 driver = pytest.importorskip("cuda.bindings.driver")
 OK, FAILED = driver.CUresult.CUDA_SUCCESS, driver.CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED

@@ -261,7 +261,7 @@ def _stream_kernel(kind: Kernel, saturate: bool, variant: Variant, capability: t
         return stream.build(
             frame.channels, kind.dtype, kind.layout, frame_dtype=frame.dtype, values=values, words=words,
             saturate=saturate, pairs=capability >= ptx.HALF_PAIR_CAPABILITY, fixed=fixed, inside=box_dtype == INSIDE,
-            antialias=kind.antialias, box_dtype="float32" if box_dtype == INSIDE else box_dtype,
+            box_dtype="float32" if box_dtype == INSIDE else box_dtype,
             index_dtype=index_dtype, **options,
         )  # fmt: skip
 
@@ -281,15 +281,13 @@ def _plain_kernel(
     frame = kind.frame
 
     def build() -> Callable[..., Any]:
-        from octopus.kernels.cuda import antialias, crop, sampled
+        from octopus.kernels.cuda import per_column
 
-        make: Callable[..., Any] = sampled.build if kind.samples else antialias.build if kind.antialias else crop.build
-        options = {**kind.options, **dict.fromkeys(items, True)}
-        made: Callable[..., Any] = make(
-            frame.channels, kind.dtype, kind.layout, frame_dtype=frame.dtype, box_dtype=box_dtype,
-            index_dtype=index_dtype, **options,
+        options: dict[str, Any] = {**kind.options, **dict.fromkeys(items, True)}
+        return per_column.build(
+            frame.channels, kind.dtype, kind.layout, frame_dtype=frame.dtype, filter=kind.filter, maps=kind.maps,
+            pad_mode=kind.pad_mode, box_dtype=box_dtype, index_dtype=index_dtype, **options,
         )  # fmt: skip
-        return made
 
     parts = [kind.name, box_dtype, *[index_dtype] * frame.indexed, *items]
     return compile.load("crop-" + "-".join(parts), build)

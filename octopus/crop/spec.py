@@ -27,6 +27,7 @@ from octopus.arrays.results import itemsize
 from octopus.arrays.views import ArrayView
 from octopus.crop.frame import VIDEO_DTYPES, FrameSpec, frame_spec
 from octopus.errors import InputError, shown
+from octopus.kernels.cuda.tiles import SCALAR_CHANNELS
 
 DTYPES = ("float32", "float16", "bfloat16", "uint8")
 LAYOUTS = ("NCHW", "NHWC")
@@ -35,7 +36,6 @@ OUTSIDES = ("clip", "error", "pad")
 PAD_MODES = ("constant", "edge", "reflect")
 FILTERS = ("bilinear", "nearest", "bicubic")
 PAD_VALUE = 114.0  # the grey that detectors are trained with
-SCALAR_CHANNELS = 4  # up to which CUDA kernels take gains and biases as arguments of their own
 MAX_LETTERBOX_SIDE = 2**22  # `geometry.inner_size` rounds exactly up to here
 
 
@@ -145,12 +145,10 @@ class Kernel(NamedTuple):
     @property
     def options(self) -> dict[str, Any]:
         """Keyword arguments with which all kernels are built."""
-        options: dict[str, Any] = {
-            "edge": self.edge, "letterbox": self.letterbox, "indexed": self.frame.indexed, "order": self.frame.order,
+        return {
+            "edge": self.edge, "antialias": self.antialias, "letterbox": self.letterbox, "indexed": self.frame.indexed,
+            "order": self.frame.order,
         }  # fmt: skip
-        if self.pad_mode:
-            options["pad_mode"] = self.pad_mode
-        return options | {"filter": self.filter, "maps": self.maps} if self.samples else options
 
     @property
     def name(self) -> str:

@@ -76,7 +76,7 @@ STREAM = Arguments.table(
     *_four("pad"), *_ITEMS,
 )  # fmt: skip
 PLAIN = Arguments.table(*_FRAME, "int32 tiles_x tiles_y", *_four("gain", "bias"), *_OPTIONS, *_four("pad"), *_ITEMS)
-# More than four channels have their gains, biases and padding in memory.
+# More than `tiles.SCALAR_CHANNELS` have their gains, biases and padding in memory.
 PLAIN_MANY = Arguments.table(*_FRAME, "int32 tiles_x tiles_y", "*float32 gain bias", *_OPTIONS, "*float32 pad", *_ITEMS)
 
 # `table` and `words` are one table of `kernels.images.IMAGE`, as int64 and as int32.

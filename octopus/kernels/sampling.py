@@ -7,7 +7,6 @@ pixel `i` covers `[i - 0.5, i + 0.5)`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,13 +17,6 @@ REACH = {"nearest": 0, "bilinear": 1, "bicubic": 2}  # pixels beyond a box that 
 KEYS = np.float32(-0.75)  # slope of the cubic at distance 1, as in OpenCV and torch; PIL's is -0.5
 MAP_NUMBERS = 6  # of an affine map
 FAR = np.int32(2**30)  # beyond any pixel that a position may have for a neighbour
-
-
-class Sampler(NamedTuple):
-    """Compiled functions; see `sampler`."""
-
-    locate: Callable
-    mix: Callable
 
 
 def centre(index, extent, count, origin):
@@ -77,29 +69,19 @@ def bicubic(first, share):
 AROUND = {"nearest": nearest, "bilinear": bilinear, "bicubic": bicubic}
 
 
-def sampler(compiled: Callable, kind: str, read: Callable, *, padded: bool) -> Sampler:
-    """The two halves of a sample, position and pixels, compiled for a device.
+def locator(compiled: Callable, kind: str) -> Callable:
+    """A compiled function: which pixels of the frame a sample takes along one axis, and how much of each.
 
-    Parameters
-    ----------
-    compiled : callable
-        Compiles a function of scalars and pointers.
-    kind : {"nearest", "bilinear", "bicubic"}
-    read : callable
-        Compiled: one channel of a pixel, `frame, start, pitch, row, column, channel`, as float32.
-    padded : bool
-        Whether pixels may be -1, which stands for the padding.
+    `compiled` compiles a function of scalars and pointers for a device, `kind` is of `AROUND`.
     """
     taps, half = TAPS[kind], np.float32(0.5 if kind == "nearest" else 0.0)
     around = compiled(AROUND[kind])
     floor, beyond_pixel = compiled(whole), compiled(geometry.beyond_pixel)
 
+    @compiled
     def locate(position, first, low, high, limit, mode, pixels, weights):
-        """Which pixels of the frame a sample takes along one axis, and how much of each.
-
-        `position` counts from pixel `first`; of the pixels around it, those before `low` and behind `high` (counted so,
-        too) are replaced by these, and those beyond the frame's `limit` by `geometry.beyond_pixel`.
-        """
+        """`position` counts from pixel `first`; of the pixels around it, those before `low` and behind `high` (counted
+        so, too) are replaced by these, and those beyond the frame's `limit` by `geometry.beyond_pixel`."""
         position += half
         start = floor(position)
         found, shares = around(start, position - np.float32(start))
@@ -108,8 +90,19 @@ def sampler(compiled: Callable, kind: str, read: Callable, *, padded: bool) -> S
             pixels[i] = beyond_pixel(np.int32(first + within), limit, mode)
             weights[i] = shares[i]
 
+    return locate
+
+
+def mixer(compiled: Callable, kind: str, read: Callable, *, padded: bool) -> Callable:
+    """A compiled function: one channel of a sample, normalised.
+
+    `read` is compiled: one channel of a pixel, `frame, start, pitch, row, column, channel`, as float32. With `padded`
+    pixels may be -1, which stands for the padding; that is normalised.
+    """
+    taps = TAPS[kind]
+
+    @compiled
     def mix(frame, start, pitch, channel, rows, columns, down, across, gain, bias, pad):
-        """One channel of a sample, normalised; `pad` is."""
         total = np.float32(0.0)
         for i in range(taps):
             line = np.float32(0.0)
@@ -124,4 +117,4 @@ def sampler(compiled: Callable, kind: str, read: Callable, *, padded: bool) -> S
             total += down[i] * line
         return total if padded else total * gain + bias
 
-    return Sampler(compiled(locate), compiled(mix))
+    return mix

@@ -58,7 +58,7 @@ def _byte(value):
 
 _VALUES = {"float32": _itself, "uint8": _byte, "float16": half_bits, "bfloat16": bfloat16_bits}
 
-_sampler = cache(sampling.sampler)
+_locator, _mixer = cache(sampling.locator), cache(sampling.mixer)
 
 
 @compiled
@@ -96,8 +96,8 @@ def _sums_of(tall: int, wide: int, order: str) -> Callable:
 def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = "RGB") -> Callable:
     """The kernel for frames, a dtype of results and a filter, of boxes or of affine maps; see `bands.kernel_of`."""
     read, taps, value_of = (_read_video if frame_dtype in VIDEO else _read, sampling.TAPS[kind], _VALUES[out_dtype])
-    locate, mix_padded = _sampler(compiled, kind, read, padded=True)
-    mix = _sampler(compiled, kind, read, padded=False).mix
+    locate, mix_padded = _locator(compiled, kind), _mixer(compiled, kind, read, padded=True)
+    mix = _mixer(compiled, kind, read, padded=False)
     around, half = compiled(sampling.AROUND[kind]), np.float32(0.5 if kind == "nearest" else 0.0)
     vectors, sums, store = frame_dtype == "uint8", _sums_of(taps if maps else 1, taps, order), ROWS[out_dtype]
     reach = tuple(fetched(taps, stored) for stored in range(1, 5))

@@ -25,8 +25,7 @@ import numpy as np
 from octopus.backends.cuda.language import cuda, device
 from octopus.kernels import images
 from octopus.kernels.arguments import IMAGES, PADDING
-from octopus.kernels.cuda.plain import STORES
-from octopus.kernels.cuda.ptx import LOADS_AT
+from octopus.kernels.cuda import ptx
 from octopus.kernels.cuda.tiles import IMAGE_COLUMNS, IMAGE_ROWS, PAD_BLOCKS
 from octopus.kernels.images import COLUMNS, FIRST_TILE, HEIGHT, LEFT, PIXEL_STEP, ROW_STEP, ROWS, TOP, WIDTH, WORDS
 
@@ -62,7 +61,7 @@ def build(
     sample = (
         _nearest(source, channels) if code == images.NEAREST else _filtered(source, channels, code, antialias, rounding)
     )
-    store, place = STORES[dtype], _place(kind, layout, channels)
+    store, place = ptx.streaming_store(dtype, 1, saturate=True, pairs=False), _place(kind, layout, channels)
     whole_items = kind == "batch"
 
     def images_kernel(
@@ -93,7 +92,7 @@ def build(
             if inside:
                 value = np.float32(values[c]) * gain[c] + bias[c]
             for t in range(copies):
-                store(out, first + c * step + t * copy_step, value)
+                store(out, first + c * step + t * copy_step, (value,))
 
     images_kernel.arguments = IMAGES.of(out=dtype)
     return images_kernel
@@ -146,7 +145,7 @@ def _place(kind: str, layout: str, channels: int) -> Callable:
 
 def _nearest(source: str, channels: int) -> Callable:
     """A device function: a pixel of the resized image is one of the source."""
-    load = LOADS_AT[source]
+    load = ptx.LOADS_AT[source]
 
     def sample(words, at, pointer, plane_step, row, column, values):
         y = _nearest_pixel(row, words[at + HEIGHT], words[at + ROWS])
@@ -183,7 +182,7 @@ def _axis(code: int, antialias: bool) -> tuple[Callable, Callable]:
 
 def _filtered(source: str, channels: int, code: int, antialias: bool, rounding: str) -> Callable:
     """A device function: a pixel of the resized image, in units of the source, rounded as asked."""
-    load, (axis, weight) = LOADS_AT[source], _axis(code, antialias)
+    load, (axis, weight) = ptx.LOADS_AT[source], _axis(code, antialias)
     fixed, rounded = rounding == "pillow", rounding == "uint8"
 
     def sample(words, at, pointer, plane_step, row, column, values):
@@ -226,7 +225,7 @@ def build_padding(dtype: str) -> Callable:
     Its arguments are the table as int64 and as int32, rows per image, pixels of a patch, values of a row, the result
     (N, most, values) and the mask (N, most), int32. `PAD_BLOCKS` blocks work for each image.
     """
-    store = STORES[dtype]
+    store = ptx.streaming_store(dtype, 1, saturate=True, pairs=False)
 
     def padding_kernel(table, words, most, area, values, out, mask):
         image, part = cuda.blockIdx.x // PAD_BLOCKS, cuda.blockIdx.x % PAD_BLOCKS
@@ -243,7 +242,7 @@ def build_padding(dtype: str) -> Callable:
             row += step
         element = rows * values + thread
         while element < np.int64(most) * values:
-            store(out, first * values + element, np.float32(0.0))
+            store(out, first * values + element, (np.float32(0.0),))
             element += step
 
     padding_kernel.arguments = PADDING.of(out=dtype)

@@ -82,11 +82,9 @@ from collections.abc import Callable
 import numpy as np
 
 from octopus.backends.cuda.language import cuda, device
-from octopus.kernels import geometry
-from octopus.kernels.arguments import STREAM
+from octopus.kernels.arguments import SEEN, STREAM
 from octopus.kernels.cuda import ptx
-from octopus.kernels.cuda.place import mirror_transform, placer, transform_store
-from octopus.kernels.cuda.plain import ELEMENTS, box_in_memory, framer
+from octopus.kernels.cuda.place import box_in_memory, box_is_usable, framer, no_transform, placer, transform_store
 from octopus.kernels.cuda.rows import Pixels, fixed_rows, source_rows
 from octopus.kernels.cuda.stream_filter import MOST_TAPS, filter_streamer
 from octopus.kernels.cuda.stream_rows import (
@@ -100,8 +98,6 @@ from octopus.kernels.cuda.stream_rows import (
 )
 from octopus.kernels.cuda.tiles import FILTER_THREADS, FIXED_SHAPES, MOST_BOXES_INSIDE
 
-_box_is_usable = device(geometry.box_is_usable)
-_store_transform = transform_store("")
 _prefetch = ptx.prefetch
 _LINE = 128  # bytes that one prefetch brings
 PIXEL_BLOCKS = 4  # that a processor has registers for, of those that store pixels
@@ -340,10 +336,10 @@ def _tile(
             summed=out_dtype != "float32", fixed=form, index=pixels.index,
         )  # fmt: skip
     fill = _filler(emit, fixed)
-    place = placer(edge, letterbox, antialias)
+    place, store_transform = placer(edge, letterbox, antialias), transform_store("", flipped)
     box_of = _box_inside if inside else box_in_memory
     prefetch = _prefetch_planes if pixels.is_video else _prefetch_frame
-    per_line = _LINE // np.dtype(ELEMENTS[pixels.dtype]).itemsize
+    per_line = _LINE // np.dtype(SEEN.get(pixels.dtype, pixels.dtype)).itemsize
     normalisation, index = own_normalisation(channels), pixels.index
     empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
 
@@ -380,7 +376,7 @@ def _tile(
         change = cuda.local.array(every, np.float32)
 
         x1, y1, x2, y2 = box_of(boxes, item)
-        usable = _box_is_usable(x1, y1, x2, y2, width, height)
+        usable = box_is_usable(x1, y1, x2, y2, width, height)
         source = index(0)
         if indexed:
             number = np.int64(frame_index[item])
@@ -393,8 +389,7 @@ def _tile(
                 change[j] = np.float32(0.0)
             fill(out, at, plane, row_values, count, start, change, skip)
             if letterbox and corner:
-                for i in range(4):
-                    transform[4 * item + i] = np.float32(np.nan)
+                no_transform(transform, item)
             return
 
         (left, last_x, origin_x, extent_x, top, last_y, origin_y, extent_y, before, above, columns, image_rows) = place(
@@ -409,9 +404,10 @@ def _tile(
             scale_y = extent_y / np.float32(image_rows)
             spread(first, pad, padding)
             if corner:
-                _store_transform(transform, item, x1, y1, extent_x, extent_y, before, above, columns, image_rows)
-                if flipped:
-                    mirror_transform(transform, item, flip, out_width, out_height)
+                store_transform(
+                    transform, item, x1, y1, extent_x, extent_y, before, above, columns, image_rows, flip, out_width,
+                    out_height,
+                )  # fmt: skip
             if mirrored:
                 before = np.int32(np.int32(out_width - before) - columns)
             for j in range(every):

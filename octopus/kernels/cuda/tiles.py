@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 ROWS = 12  # output rows per block of the plain kernel
+SCALAR_CHANNELS = 4  # up to which the plain kernel takes gains and biases as arguments of their own
 MAX_COLUMNS = 256  # threads per block of the plain kernel at most, one per output column
 
 BLOCKS_PER_SM = 6.5  # with fewer, shorter bands spread the work better than they cost

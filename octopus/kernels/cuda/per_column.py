@@ -1,0 +1,428 @@
+"""The simple crop kernel, one thread per output column: what `stream` can't do, in the fewest lines.
+
+That is frames of one column, of float32 or of other than 1, 3 or 4 channels, boxes that aren't cut at the frame, video
+under a filter, samples ("nearest", "bicubic") and affine maps. The study `arena` measures it beside `stream`::
+
+    blockIdx.x = (item * tiles_y + band) * tiles_x + strip      threadIdx.x = column within the strip
+
+        strip 0     strip 1
+      +-----------+-----+
+      | band 0    |     |   each thread: one column of one band, ROWS rows from top to bottom,
+      +-----------+-----+   all channels; the threads of a warp store 32 neighbours
+      | band 1    |     |
+      +-----------+-----+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from octopus.backends.cuda.language import cuda, device
+from octopus.kernels import geometry, sampling
+from octopus.kernels.arguments import PLAIN, PLAIN_MANY
+from octopus.kernels.cuda import ptx
+from octopus.kernels.cuda.place import MODES, box_in_memory, framer, no_transform, placer, transform_store, usable
+from octopus.kernels.cuda.rows import VIDEO, Pixels, converter
+from octopus.kernels.cuda.tiles import ROWS, SCALAR_CHANNELS
+
+_FAR, _NUMBERS = sampling.FAR, sampling.MAP_NUMBERS
+_sample, _lerp = device(geometry.sample), device(geometry.lerp)
+_support, _window = device(geometry.filter_support), device(geometry.filter_window)
+_weight, _beyond_pixel = device(geometry.filter_weight), device(geometry.beyond_pixel)
+_centre, _map_is_usable = device(sampling.centre), device(sampling.map_is_usable)
+
+
+class Body(NamedTuple):
+    """How a thread makes its pixels: once what holds for its column, then each row's values.
+
+    Both are given two arrays of `ints` and two of `floats`, which outlive them. An axis is `first, last, origin,
+    extent` of `place.placer`, the image's size, the step of the result in the frame, and the frame's size.
+    """
+
+    ints: int
+    floats: int
+    begin: Callable
+    row: Callable
+
+
+def build(
+    channels: int,
+    out_dtype: str,
+    layout: str,
+    *,
+    frame_dtype: str = "uint8",
+    filter: str = "bilinear",
+    antialias: bool = False,
+    maps: bool = False,
+    edge: str = "box",
+    letterbox: bool = False,
+    indexed: bool = False,
+    pad_mode: str = "",
+    order: str = "RGB",
+    counted: bool = False,
+    flipped: bool = False,
+    own: bool = False,
+    box_dtype: str = "float32",
+    index_dtype: str = "int32",
+) -> Callable:
+    """The kernel for a kind of frame, of result, and for options; those it shares with `stream.build` are said there.
+
+    Its arguments are `arguments.PLAIN`, or `PLAIN_MANY`. With `maps`, `boxes` has the six numbers of an affine map per
+    item, whose samples beyond the frame follow `pad_mode`, or take its nearest pixel. An item that can't be made (its
+    box is NaN, empty, outside the frame or, with a `pad_mode`, too large; its frame doesn't exist) is filled with NaN,
+    or with 0 for uint8; its transform is NaN.
+    """
+    pixels = Pixels(channels, frame_dtype, order, flipped)
+    planar, letterbox = layout == "NCHW", letterbox and not maps
+    store = ptx.streaming_store(out_dtype, 1, saturate=True, pairs=False)
+    empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
+    frame_of, store_transform = framer(pixels), transform_store(pad_mode, flipped)
+    place = placer(edge, letterbox, antialias, pad_mode, sampling.REACH[filter])
+    numbers_of, is_usable, axes_of = _of_maps() if maps else _of_boxes(usable(pad_mode), place)
+    if maps or filter != "bilinear":
+        body = _samples(pixels, filter, pad_mode, maps)
+    else:
+        body = (_filtered if antialias else _bilinear)(pixels, pad_mode)
+    ints, floats, begin, make_row = body
+
+    @device
+    def work(
+        given, boxes, out, out_width, out_height, tiles_x, tiles_y, normal, frames, frame_step, frame_index, transform,
+        count, flips, flip_step, means, stds,
+    ):  # fmt: skip
+        frame, pitch, width, height = given
+        band = np.int32(cuda.blockIdx.x // tiles_x)
+        column = np.int32(np.int32(cuda.blockIdx.x - band * tiles_x) * cuda.blockDim.x + cuda.threadIdx.x)
+        item = np.int32(band // tiles_y)
+        row = np.int32((band - item * tiles_y) * ROWS)
+        if column >= out_width or (counted and item >= np.int32(count[0])):
+            return
+        stop, corner = min(np.int32(row + ROWS), out_height), row == 0 and column == 0
+        plane = np.int64(out_width) * out_height
+        channel_step, column_step = (plane, np.int64(1)) if planar else (np.int64(1), np.int64(channels))
+        row_step = out_width * column_step
+        at = np.int64(item) * plane * channels + row * row_step + column * column_step
+        flip = np.int32(flips[np.int64(item) * np.int64(flip_step)]) if flipped else np.int32(0)
+        normalisation = normal
+        if own:
+            gains, biases = cuda.local.array(channels, np.float32), cuda.local.array(channels, np.float32)
+            pads = cuda.local.array(channels, np.float32)
+            for c in range(channels):
+                number = np.int64(item) * channels + c
+                gains[c] = normal[0][c] / stds[number]
+                biases[c] = -means[number] / stds[number]
+                pads[c] = normal[2][c] / stds[number] + biases[c]
+            normalisation = gains, biases, pads
+        pad = normalisation[2]
+
+        numbers = numbers_of(boxes, item)
+        good, start = is_usable(numbers, width, height, out_width, out_height), np.int64(0)
+        if indexed:
+            frame_number = np.int64(frame_index[item])
+            good = good and frame_number >= 0 and frame_number < frames
+            start = frame_number * frame_step
+        values = cuda.local.array(channels, np.float32)
+        if not good:
+            while row < stop:
+                for c in range(channels):
+                    store(out, at + c * channel_step, (empty,))
+                at += row_step
+                row += np.int32(1)
+            if letterbox and corner:
+                no_transform(transform, item)
+            return
+
+        axis_x, axis_y, before, above, columns, rows = axes_of(numbers, width, height, out_width, out_height)
+        if letterbox and corner:
+            store_transform(
+                transform, item, numbers[0], numbers[1], axis_x[3], axis_y[3], before, above, columns, rows, flip,
+                out_width, out_height,
+            )  # fmt: skip
+        x = np.int32((np.int32(out_width - np.int32(1)) - column if flip & 1 else column) - before)
+        ints_x, ints_y = cuda.local.array(ints, np.int32), cuda.local.array(ints, np.int32)
+        floats_x, floats_y = cuda.local.array(floats, np.float32), cuda.local.array(floats, np.float32)
+        of_column = begin(x, axis_x, ints_x, floats_x)
+        source = frame, start, pitch
+        while row < stop:
+            y = np.int32((np.int32(out_height - np.int32(1)) - row if flip & 2 else row) - above)
+            if letterbox and (x < 0 or x >= columns or y < 0 or y >= rows):
+                for c in range(channels):
+                    values[c] = pad[c]
+            else:
+                make_row(source, y, axis_y, of_column, ints_x, ints_y, floats_x, floats_y, normalisation, values)
+            # All before the first is stored: the compiler can't know that `out` isn't `frame`.
+            for c in range(channels):
+                store(out, at + c * channel_step, (values[c],))
+            at += row_step
+            row += np.int32(1)
+
+    def crop_kernel(
+        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y,
+        gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3,
+        frames, frame_step, frame_index, transform, pad0, pad1, pad2, pad3,
+        count, flips, flip_step, means, stds, chroma, chroma_pitch, yg, rv, r0, gu, gv, g0, bu, b0,
+    ):  # fmt: skip
+        normal = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3), (pad0, pad1, pad2, pad3)
+        given, step = frame_of(frame, pitch, chroma, chroma_pitch, (yg, rv, r0, gu, gv, g0, bu, b0))
+        work((given, step, width, height), boxes, out, out_width, out_height, tiles_x, tiles_y, normal,
+             frames, frame_step, frame_index, transform, count, flips, flip_step, means, stds)  # fmt: skip
+
+    def crop_kernel_of_many_channels(
+        frame, pitch, width, height, boxes, out, out_width, out_height, tiles_x, tiles_y, gain, bias,
+        frames, frame_step, frame_index, transform, pad,
+        count, flips, flip_step, means, stds, chroma, chroma_pitch, yg, rv, r0, gu, gv, g0, bu, b0,
+    ):  # fmt: skip
+        work((frame, pitch, width, height), boxes, out, out_width, out_height, tiles_x, tiles_y, (gain, bias, pad),
+             frames, frame_step, frame_index, transform, count, flips, flip_step, means, stds)  # fmt: skip
+
+    many = channels > SCALAR_CHANNELS
+    kernel, table = (crop_kernel_of_many_channels, PLAIN_MANY) if many else (crop_kernel, PLAIN)
+    kernel.arguments = table.of(frame=frame_dtype, box=box_dtype, out=out_dtype, index=index_dtype)
+    return kernel
+
+
+def _of_boxes(is_usable: Callable, place: Callable) -> tuple[Callable, Callable, Callable]:
+    """Device functions: an item's numbers, whether it can be made of them, and its axes."""
+
+    @device
+    def good(numbers, width, height, out_width, out_height):
+        x1, y1, x2, y2 = numbers
+        return is_usable(x1, y1, x2, y2, width, height)
+
+    @device
+    def axes(numbers, width, height, out_width, out_height):
+        x1, y1, x2, y2 = numbers
+        left, last_x, origin_x, extent_x, top, last_y, origin_y, extent_y, before, above, columns, rows = place(
+            x1, y1, x2, y2, width, height, out_width, out_height
+        )
+        axis_x = left, last_x, origin_x, extent_x, columns, extent_x / np.float32(columns), width
+        axis_y = top, last_y, origin_y, extent_y, rows, extent_y / np.float32(rows), height
+        return axis_x, axis_y, before, above, columns, rows
+
+    return box_in_memory, good, axes
+
+
+def _of_maps() -> tuple[Callable, Callable, Callable]:
+    """The same of affine maps, whose axes are `a, b, c` and the frame's size."""
+
+    @device
+    def numbers_of(boxes, item):
+        at = _NUMBERS * item
+        return (
+            np.float32(boxes[at]), np.float32(boxes[at + 1]), np.float32(boxes[at + 2]),
+            np.float32(boxes[at + 3]), np.float32(boxes[at + 4]), np.float32(boxes[at + 5]),
+        )  # fmt: skip
+
+    @device
+    def good(numbers, width, height, out_width, out_height):
+        a, b, c, d, e, f = numbers
+        return _map_is_usable(a, b, c, out_width, out_height) and _map_is_usable(d, e, f, out_width, out_height)
+
+    @device
+    def axes(numbers, width, height, out_width, out_height):
+        a, b, c, d, e, f = numbers
+        return (a, b, c, width), (d, e, f, height), np.int32(0), np.int32(0), out_width, out_height
+
+    return numbers_of, good, axes
+
+
+def _reader(pixels: Pixels, padded: bool) -> tuple[Callable, Callable]:
+    """Device functions: a pixel's values, and what makes normalised ones of a mean of them.
+
+    With padding pixels are normalised one by one, and one whose row or column is -1 is the padding.
+    """
+    channels, stored, turned = pixels.channels, pixels.stored, pixels.turned
+    if pixels.is_video:
+        convert, load_pair = converter(pixels.dtype), VIDEO[pixels.dtype].pair
+
+    @device
+    def read_video(source, row, column, into):
+        (luma, chroma, pitch, chroma_pitch, coefficients), start, _ = source
+        number = start + np.int64(row)
+        pair = (number >> np.int64(1)) * np.int64(chroma_pitch) + np.int64(column & np.int32(-2))
+        value = np.uint32(luma[number * np.int64(pitch) + np.int64(column)])
+        into[0], into[1], into[2] = convert(value, load_pair(chroma, pair), coefficients)
+
+    @device
+    def read_values(source, row, column, into):
+        frame, start, pitch = source
+        at = start + np.int64(row) * pitch + np.int64(column) * stored
+        for c in range(channels):
+            into[c] = np.float32(frame[at + (channels - 1 - c if turned else c)])
+
+    read = read_video if pixels.is_video else read_values
+
+    @device
+    def read_padded(source, row, column, normal, into):
+        gain, bias, pad = normal
+        for c in range(channels):
+            into[c] = pad[c]
+        if row >= 0 and column >= 0:
+            read(source, row, column, into)
+            for c in range(channels):
+                into[c] = into[c] * gain[c] + bias[c]
+
+    @device
+    def read_plain(source, row, column, normal, into):
+        read(source, row, column, into)
+
+    @device
+    def normalised(value, normal, c):
+        return value if padded else value * normal[0][c] + normal[1][c]
+
+    return read_padded if padded else read_plain, normalised
+
+
+def _stand_in(pad_mode: str) -> Callable:
+    """A device function: the pixel of the frame that stands for any `index` along an axis; -1 is the padding."""
+    mode = np.int32(MODES.get(pad_mode, 0))
+
+    @device
+    def pixel_of(index, limit):
+        return _beyond_pixel(index, limit, mode) if pad_mode else index
+
+    return pixel_of
+
+
+def _bilinear(pixels: Pixels, pad_mode: str) -> Body:
+    """Two source rows, interpolated along the row once, are kept until the source row advances, and then one of them.
+
+    The branch depends on the row alone: no warp diverges.
+    """
+    channels, pixel_of = pixels.channels, _stand_in(pad_mode)
+    read, normalised = _reader(pixels, bool(pad_mode))
+
+    @device
+    def line(source, row, of_column, normal, into):
+        low, high, weight = of_column
+        left, right = cuda.local.array(channels, np.float32), cuda.local.array(channels, np.float32)
+        read(source, row, low, normal, left)
+        read(source, row, high, normal, right)
+        for c in range(channels):
+            into[c] = normalised(_lerp(left[c], right[c], weight), normal, c)
+
+    @device
+    def begin(x, axis, current, floats):
+        left, last, origin, _, _, step, limit = axis
+        low, high, weight = _sample(x, step, origin, last)
+        current[0] = np.int32(-2)
+        return pixel_of(np.int32(left + low), limit), pixel_of(np.int32(left + high), limit), weight
+
+    @device
+    def make_row(source, y, axis, of_column, current, ints, upper, lower, normal, into):
+        top, last, origin, _, _, step, limit = axis
+        low, high, weight = _sample(y, step, origin, last)
+        if low != current[0]:
+            if low == current[0] + 1:
+                for c in range(channels):
+                    upper[c] = lower[c]
+            else:
+                line(source, pixel_of(np.int32(top + low), limit), of_column, normal, upper)
+            line(source, pixel_of(np.int32(top + high), limit), of_column, normal, lower)
+            current[0] = low
+        for c in range(channels):
+            into[c] = _lerp(upper[c], lower[c], weight)
+
+    return Body(1, channels, begin, make_row)
+
+
+def _filtered(pixels: Pixels, pad_mode: str) -> Body:
+    """The triangle filter: each pixel walks over the source pixels of its window, which the L1 cache holds.
+
+    Weights along the row are worked out anew for each source row: two operations per weight cost less than memory for
+    as many as the largest box needs.
+    """
+    channels, pixel_of = pixels.channels, _stand_in(pad_mode)
+    read, normalised = _reader(pixels, bool(pad_mode))
+
+    @device
+    def window(index, axis):
+        first, last, origin, _, _, step, limit = axis
+        support = _support(step)
+        slope = np.float32(1.0) / support
+        start, stop, centre = _window(index, step, origin, last, support)
+        total, pixel = np.float32(0.0), start
+        while pixel < stop:
+            total += _weight(pixel, centre, slope)
+            pixel += np.int32(1)
+        return first, limit, start, stop, centre, slope, total
+
+    @device
+    def begin(x, axis, ints, floats):
+        return window(x, axis)
+
+    @device
+    def make_row(source, y, axis, of_column, ints_x, ints_y, line, values, normal, into):
+        left, width, start_x, stop_x, centre_x, slope_x, total_x = of_column
+        top, height, start_y, stop_y, centre_y, slope_y, total_y = window(y, axis)
+        share = np.float32(1.0) / (total_x * total_y)
+        for c in range(channels):
+            into[c] = np.float32(0.0)
+        for y in range(start_y, stop_y):
+            row = pixel_of(np.int32(top + y), height)
+            for c in range(channels):
+                line[c] = np.float32(0.0)
+            for x in range(start_x, stop_x):
+                read(source, row, pixel_of(np.int32(left + x), width), normal, values)
+                weight = _weight(x, centre_x, slope_x)
+                for c in range(channels):
+                    line[c] += weight * values[c]
+            weight = _weight(y, centre_y, slope_y)
+            for c in range(channels):
+                into[c] += weight * line[c]
+        for c in range(channels):
+            into[c] = normalised(into[c] * share, normal, c)
+
+    return Body(1, channels, begin, make_row)
+
+
+def _samples(pixels: Pixels, filter: str, pad_mode: str, maps: bool) -> Body:
+    """Single samples, of boxes or of maps: no row is reused. Of a box a column's pixels and weights are found once."""
+    channels, taps, mode = pixels.channels, sampling.TAPS[filter], np.int32(MODES[pad_mode or "edge"])
+    locate = sampling.locator(device, filter)
+    read, normalised = _reader(pixels, pad_mode == "constant")
+
+    @device
+    def of_box(index, axis, pixels, weights):
+        first, last, origin, extent, count, _, limit = axis
+        locate(_centre(index, extent, count, origin), first, np.int32(0), last, limit, mode, pixels, weights)
+
+    @device
+    def of_map(x, y, axis, pixels, weights):
+        a, b, c, limit = axis
+        position = a * np.float32(x) + b * np.float32(y) + c
+        locate(position, np.int32(0), -_FAR, _FAR, limit, mode, pixels, weights)
+
+    @device
+    def begin(x, axis, columns, across):
+        if not maps:
+            of_box(x, axis, columns, across)
+        return x, axis
+
+    @device
+    def make_row(source, y, axis, of_column, columns, rows, across, down, normal, into):
+        x, axis_x = of_column
+        if maps:
+            of_map(x, y, axis_x, columns, across)
+            of_map(x, y, axis, rows, down)
+        else:
+            of_box(y, axis, rows, down)
+        line, values = cuda.local.array(channels, np.float32), cuda.local.array(channels, np.float32)
+        for c in range(channels):
+            into[c] = np.float32(0.0)
+        for i in range(taps):
+            for c in range(channels):
+                line[c] = np.float32(0.0)
+            for j in range(taps):
+                read(source, rows[i], columns[j], normal, values)
+                for c in range(channels):
+                    line[c] += across[j] * values[c]
+            for c in range(channels):
+                into[c] += down[i] * line[c]
+        for c in range(channels):
+            into[c] = normalised(into[c], normal, c)
+
+    return Body(taps, taps, begin, make_row)

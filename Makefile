@@ -33,6 +33,9 @@ INSTALL := workflow/scripts/install.py
 # Packages that don't go with those of the locks: two bring an OpenCV of their own.
 BESIDE := $(VENV)-beside
 PACKAGES := transformers ultralytics sahi supervision
+# The lowest versions that the library says it works with; the locks have the highest.
+OLD := $(VENV)-oldest
+OLDEST := $(shell sed -nE 's/^dependencies = .*"numpy>=([0-9.]+)", "numba>=([0-9.]+).*/numpy==\1.* numba==\2.*/p' pyproject.toml)
 # The last versions that octopus.integrations says it was tested with.
 TESTED := "transformers<5.25" "ultralytics<8.4.191" "sahi<0.13" "supervision<0.32"
 
@@ -46,7 +49,7 @@ endif
 export PATH := $(abspath $(BIN)):$(PATH)
 
 FUZZ_SECONDS ?= 300
-.PHONY: help install verify paper test test-gpu test-integrations test-newest fuzz faults docs lint wheel lock clean
+.PHONY: help install verify paper test test-gpu test-integrations test-newest test-oldest fuzz faults docs lint wheel lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -82,6 +85,9 @@ test-newest: $(BESIDE)/.installed # the same with the newest versions of these p
 	$(BESIDE)/bin/python -m pip install --quiet --upgrade $(PACKAGES)
 	$(BESIDE)/bin/python tests/library/integrations/known_code.py
 	$(BESIDE)/bin/python -m pytest -n auto --dist loadfile -m "not gpu and not alone" tests/library/integrations
+
+test-oldest: $(OLD)/.installed # run all kinds of calls on the CPU with the lowest versions of NumPy and Numba
+	$(OLD)/bin/python -m pytest -n auto --dist loadfile tests/library/cases/test_cases_cpu.py tests/library/backends
 
 fuzz: $(TEST_STAMP) # install and make random calls with guard pages around all memory, for FUZZ_SECONDS (five minutes)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_SEED=$${FUZZ_SEED:-$$(date +%s)} $(BIN)/python -m pytest tests/library/test_fuzz.py -rP
@@ -131,6 +137,11 @@ $(BESIDE)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(BESIDE)
 	$(BESIDE)/bin/python -m pip install --quiet -e ".[transformers,ultralytics,sahi,supervision]" $(TESTED) \
 		av lap tqdm "ray[data]" pytest pytest-xdist hypothesis psutil -e ./workflow hf-processors-rs
+	@touch $@
+
+$(OLD)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(OLD)
+	$(OLD)/bin/python -m pip install --quiet -e . $(OLDEST) pytest pytest-xdist hypothesis psutil -e ./workflow
 	@touch $@
 
 $(TEST_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK) $(INSTALL)

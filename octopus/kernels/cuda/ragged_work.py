@@ -10,7 +10,9 @@ import numpy as np
 from octopus.backends.cuda.language import cuda, device, emulated
 from octopus.kernels import pixelwise
 from octopus.kernels.cuda import ptx
+from octopus.kernels.cuda.ptx import MAGIC_VALUE as MAGIC
 from octopus.kernels.cuda.ragged_tiles import Kind
+from octopus.kernels.pixelwise import FULL, PER_FULL
 
 QUAD = 4  # elements
 ONE, EVEN = np.float32(1), np.float32(2**24)  # from here on all floats are even
@@ -169,14 +171,14 @@ def _gamma(value, exponent, unused):
 
 @device
 def _gamma_of_bytes(value, exponent, unused):
-    return pixelwise.FULL * (ONE if exponent == 0 else ptx.power_of_byte(value * pixelwise.PER_FULL, exponent))
+    return FULL * (ONE if exponent == 0 else ptx.power_of_byte(value * PER_FULL, exponent))
 
 
 @device
 def _load_bytes(source, index):
     """Four bytes, from an index that is a multiple of four."""
-    word, magic = ptx.load_word(source, index), ptx.MAGIC_VALUE
-    return ptx.byte0(word) - magic, ptx.byte1(word) - magic, ptx.byte2(word) - magic, ptx.byte3(word) - magic
+    word = ptx.load_word(source, index)
+    return ptx.byte0(word) - MAGIC, ptx.byte1(word) - MAGIC, ptx.byte2(word) - MAGIC, ptx.byte3(word) - MAGIC
 
 
 def _pointwise_work(kind: Kind) -> Work:
@@ -202,13 +204,13 @@ def _pointwise_work(kind: Kind) -> Work:
 
     if kind.values <= QUAD:
         return Work(load, pack, one)
-    store_wide, magic = ptx.streaming_store("uint8", 16, True, False), ptx.MAGIC_VALUE
+    store_wide = ptx.streaming_store("uint8", 16, True, False)
 
     @device
     def apply_word(word, a, b):
         return (
-            apply(ptx.byte0(word) - magic, a, b), apply(ptx.byte1(word) - magic, a, b),
-            apply(ptx.byte2(word) - magic, a, b), apply(ptx.byte3(word) - magic, a, b),
+            apply(ptx.byte0(word) - MAGIC, a, b), apply(ptx.byte1(word) - MAGIC, a, b),
+            apply(ptx.byte2(word) - MAGIC, a, b), apply(ptx.byte3(word) - MAGIC, a, b),
         )  # fmt: skip
 
     @device

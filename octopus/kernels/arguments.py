@@ -95,6 +95,6 @@ RAGGED = Arguments.table(
     "*int32 widths heights owner", "*int64 starts", "int64 threshold",
 )  # fmt: skip
 TILES = Arguments.table(
-    "*uint8 source", "int64 head end pitch", "int32 width height pixel", "*tile tiles", "*int32 work", "int32 passes",
+    "*uint8 source", "int64 head pitch", "int32 width height pixel", "*tile tiles", "*int32 work", "int32 listed share",
     "*int64 words absent", "uint32 nodata", "float64 scale threshold", "*float64 means", "*uint8 flags",
 )  # fmt: skip

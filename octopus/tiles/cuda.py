@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from octopus.arrays.launch import Cuda, PreparedLaunch, launch
 from octopus.arrays.memo import keep
 from octopus.arrays.views import ArrayView, dtype_name
+from octopus.backends.cuda import memory
 from octopus.backends.cuda.compile import function_of
-from octopus.backends.cuda.device import current
+from octopus.backends.cuda.device import compute_capability, current
 from octopus.errors import OutOfMemoryError
 from octopus.kernels.arguments import TILES
-from octopus.kernels.cuda.tile_grid import CHUNK, THREADS, Grid, Kind, grid_for, grid_of, passes_for
+from octopus.kernels.cuda.tile_grid import CHUNK, THREADS, Grid, Kind, grid_for, grid_of, share_of
 from octopus.tiles.check import ImageSpec
 
 MOST_LAUNCHES = 1 << 16  # that are kept, for images and thresholds that differ
@@ -26,85 +27,42 @@ WORD = 8  # bytes in which the blocks of a tile meet
 class CudaTiles:
     """Launches the kernel for tiles that stay the same, and holds what it needs beside image and result.
 
-    Parameters
-    ----------
-    spec : ImageSpec
-        Of the images to come; only the pitch may change.
-    host : ndarray (N, 4) int32, or None
-        Checked tiles from the host, N > 0.
-    tiles : ArrayView
-        The tiles as they were given; those on the GPU are read at each launch.
-    nodata : int or None
-    stream : cuda.core.Stream
-        On which memory is allocated.
-    passes : int, optional
-        Loads of a thread, instead of what suits the image's size.
+    Of the images to come only the pitch may differ from `spec`. `host` are checked tiles from the host, N > 0, or None;
+    `tiles` those that were given: on the GPU they are read at each launch.
     """
 
     def __init__(
-        self, spec: ImageSpec, host: NDArray[np.int32] | None, tiles: ArrayView, nodata: int | None, stream: Any,
-        passes: int | None = None,
-    ) -> None:  # fmt: skip
-        from octopus.backends.cuda.memory import DeviceArray
-
-        self._dtype, self._nodata, self._count = spec.dtype, nodata, tiles.shape[0]
-        self._functions: dict[tuple[bool, bool], Any] = {}
-        passes = passes or passes_for(spec.values * np.dtype(spec.dtype).itemsize, _processors(current()))
+        self, spec: ImageSpec, host: NDArray[np.int32] | None, tiles: ArrayView, nodata: int | None, stream: Any
+    ) -> None:
+        self._nodata, self._count = nodata, tiles.shape[0]
+        processors = int(current().properties.multiprocessor_count)
+        share = share_of(spec.values * np.dtype(spec.dtype).itemsize, processors)
         if host is None:
-            self.grid = grid_for(self._count, spec.width, spec.height, spec.pixel, passes)
+            self.grid = grid_for(self._count, spec.width, spec.height, spec.pixel, share)
         else:
-            self.grid = grid_of(host, spec.pixel, passes)
-        self._check_free(host)
-        self.tile_dtype = "int32" if host is not None else dtype_name(tiles.dtype)
-        self._words = DeviceArray((2 if nodata is not None else 1, self._count), np.int64, stream=stream)
-        self._tiles = self._work = None
-        self.owned = [self._words]
-        self._words_cleared(stream)
-        if host is not None:
-            self._tiles = self._uploaded(host, stream)
-        if self.grid.work is not None:
-            self._work = self._uploaded(self.grid.work, stream)
-        self._tile_pointer = tiles.pointer if self._tiles is None else self._tiles.pointer
-        self._launches: dict[Any, PreparedLaunch] = {}
-
-    def _check_free(self, host: NDArray[np.int32] | None) -> None:
-        """Refuse tiles whose sums, sides and blocks don't fit on the GPU, before memory is taken for them."""
-        from octopus.backends.cuda.memory import free_bytes
-
-        work = self.grid.work
-        needed = WORD * (1 if self._nodata is None else 2) * self._count
-        needed += sum(array.nbytes for array in (host, work) if array is not None)
-        free = free_bytes()
-        if needed > free:
+            self.grid = grid_of(host, spec.pixel, share)
+        words: NDArray[Any] = np.zeros((2 if nodata is not None else 1, self._count), np.int64)
+        arrays = [array for array in (words, host, self.grid.work) if array is not None]
+        needed, free = sum(array.nbytes for array in arrays), memory.free_bytes()
+        if needed > free:  # before memory is taken for them
             raise OutOfMemoryError(
                 f"{self._count:,} tiles need {needed:,} bytes on the GPU, {free:,} are free; use fewer tiles at once"
             )
-
-    def _words_cleared(self, stream: Any) -> None:
-        from octopus.backends.cuda.memory import copy
-
-        zeros = np.zeros(self._words.shape, np.int64)
-        copy(self._words.pointer, zeros.ctypes.data, zeros.nbytes, stream)
-
-    def _uploaded(self, array: NDArray[Any], stream: Any) -> Any:
-        from octopus.backends.cuda.memory import DeviceArray
-
-        made = DeviceArray(array.shape, array.dtype, stream=stream).copy_from_host(array, stream)
-        self.owned.append(made)
-        return made
+        self.owned = [memory.DeviceArray(a.shape, a.dtype, stream=stream).copy_from_host(a, stream) for a in arrays]
+        self._words, *uploaded = (array.pointer for array in self.owned)
+        self._tiles, self._work = uploaded or (tiles.pointer, 0)
+        dtype = "int32" if host is not None else dtype_name(tiles.dtype)
+        self._tile_bytes = 4 * np.dtype(dtype).itemsize
+        kind = Kind(spec.dtype, dtype, nodata is not None)
+        self._function = function_of(_kernel(kind, compute_capability()))
+        self._launches: dict[Any, PreparedLaunch] = {}
 
     def launch(
-        self, spec: ImageSpec, image: int, scale: float, threshold: float, means: int, flags: int, stream: Any
-    ) -> None:
-        """Queue the kernel for all tiles; addresses are in device memory."""
-        self.launch_part(spec, image, scale, threshold, means, flags, stream, grid=self.grid, first=0)
-
-    def launch_part(
         self, spec: ImageSpec, image: int, scale: float, threshold: float, means: int, flags: int, stream: Any,
-        *, grid: Grid, first: int,
+        *, grid: Grid | None = None, first: int = 0,
     ) -> None:  # fmt: skip
-        """Queue it for the tiles of a grid, from number `first` on."""
-        head = image % CHUNK
+        """Queue the kernel for all tiles, or those of a grid from number `first` on; addresses are in device memory."""
+        grid, head = grid or self.grid, image % CHUNK
         key = head, spec, scale, threshold, id(grid), first
         prepared = self._launches.get(key) or keep(
             self._launches, key, self._prepare(*key[:4], grid, first), MOST_LAUNCHES
@@ -114,37 +72,16 @@ class CudaTiles:
     def _prepare(
         self, head: int, spec: ImageSpec, scale: float, threshold: float, grid: Grid, first: int
     ) -> PreparedLaunch:
-        item = np.dtype(self.tile_dtype).itemsize
-        work = 0 if self._work is None or grid.work is None else self._work.pointer
-        words = self._words.pointer + WORD * first
+        words = self._words + WORD * first
         values = {
-            "head": head, "end": head + spec.extent, "pitch": spec.pitch, "width": spec.width, "height": spec.height,
-            "pixel": spec.pixel, "tiles": self._tile_pointer + 4 * item * first, "work": work, "passes": grid.passes,
-            "words": words, "absent": words + WORD * self._count, "nodata": self._nodata or 0, "scale": scale,
-            "threshold": threshold,
+            "head": head, "pitch": spec.pitch, "width": spec.width, "height": spec.height, "pixel": spec.pixel,
+            "tiles": self._tiles + self._tile_bytes * first, "work": self._work, "listed": grid.work is not None,
+            "share": grid.share, "words": words, "absent": words + WORD * self._count, "nodata": self._nodata or 0,
+            "scale": scale, "threshold": threshold,
         }  # fmt: skip
-        function = self._function(spec.pitch % CHUNK == 0, grid.work is not None)
-        cuda = Cuda(function, (*grid.shape, 1, THREADS, 1, 1), current().device_id)
+        cuda = Cuda(self._function, (*grid.shape, 1, THREADS, 1, 1), current().device_id)
         addresses = [(None, TILES.place(name)) for name in ("flags", "means", "source")]
         return PreparedLaunch(TILES.words(values), addresses, cuda, held=grid)
-
-    def _function(self, aligned: bool, listed: bool) -> Any:
-        """The kernel's handle, looked up once."""
-        found = self._functions.get((aligned, listed))
-        if found is None:
-            kind = Kind(self._dtype, self.tile_dtype, aligned, listed, self._nodata is not None)
-            found = self._functions[aligned, listed] = function_of(_kernel(kind, _capability()))
-        return found
-
-
-def _processors(device: Any) -> int:
-    return int(device.properties.multiprocessor_count)
-
-
-def _capability() -> tuple[int, int]:
-    from octopus.backends.cuda.device import compute_capability
-
-    return compute_capability()
 
 
 @cache

@@ -54,9 +54,8 @@ def store_words(out, index, words):
     out[index : index + 4 * len(words)] = np.array(words, np.uint32).view(np.uint8)
 
 
-def load_four_if(source, indices, wanted):
-    both = zip(indices, wanted, strict=True)
-    return tuple(load_words(source, i) if w else (np.uint32(0),) * 4 for i, w in both)
+def load_words_if(source, index, wanted):
+    return load_words(source, index) if wanted else (np.uint32(0),) * 4
 
 
 def power(value, exponent):
@@ -79,11 +78,6 @@ def block_total(value, total):
 @cuda.jit(device=True)
 def atomic_add(words, index, value):
     return cuda.atomic.add(words, index, value)
-
-
-@cuda.jit(device=True)
-def atomic_exchange(words, index, value):
-    return cuda.atomic.exch(words, index, value)
 
 
 def _store(dtype):
@@ -113,8 +107,11 @@ TABLE = {
     "load_uint8_at": _at(ctypes.c_uint8),
     "load_uint16_at": _at(ctypes.c_uint16),
     "load_float32_at": _at(ctypes.c_float),
-    "load_four_if": load_four_if,
+    "load_words_if": load_words_if,
     "load_byte_if": lambda source, index, wanted: np.uint32(source[index]) if wanted else np.uint32(0),
+    "load_half_if": lambda source, index, wanted: (
+        np.uint32(source[index : index + 2].view(np.uint16)[0]) if wanted else np.uint32(0)
+    ),
     "prefetch": lambda frame, index: None,
     "funnel": lambda low, high, shift: np.uint32((int(high) << 32 | int(low)) >> int(shift) & 0xFFFFFFFF),
     "permute": permute,
@@ -124,7 +121,6 @@ TABLE = {
     "pack": lambda a, b, c, d: join_bytes(*(value - MAGIC for value in (a, b, c, d))),
     "dot_bytes": lambda word, factors, total: _dot(word, factors, total, [_byte(word, i) for i in range(4)]),
     "dot_halves": lambda word, factors, total: _dot(word, factors, total, _halves(word)),
-    "byte_mask": lambda low, high: np.uint32((1 << int(high)) - (1 << int(low))),
     "quotient": lambda dividend, divisor: np.int32(int(dividend) // int(divisor)),
     "store_float": lambda out, index, value: out.__setitem__(index, value),
     "store_words": store_words,
@@ -138,7 +134,7 @@ TABLE = {
     "power": power,
     "power_of_byte": power,
     "atomic_add": atomic_add,
-    "atomic_exchange": atomic_exchange,
+    "fence": lambda: None,
     "block_total": block_total,
     # The simulator runs threads one after the other and has no votes.
     "search_by_warp": lambda offsets, items, element: last_at_or_before(offsets, np.int32(0), items, element),

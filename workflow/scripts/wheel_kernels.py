@@ -124,8 +124,8 @@ def others(capability: tuple[int, int]) -> None:
         shape = ragged_tiles.shape_for(operation, "block_search", dtype, total, 100, 132)
         result = ragged_tiles.result_dtype(operation, dtype)
         ragged._kernel(ragged_tiles.Kind(operation, "block_search", dtype, result, "int32", *shape), capability)
-    for dtype, aligned, listed in product(("uint8", "uint16"), (False, True), (False, True)):
-        tiles._kernel(tile_grid.Kind(dtype, "int32", aligned, listed, False), capability)
+    for dtype, nodata in product(("uint8", "uint16"), (False, True)):
+        tiles._kernel(tile_grid.Kind(dtype, "int32", nodata), capability)
 
 
 def asked(capability: tuple[int, int]) -> dict[str, compile.Build]:

@@ -17,10 +17,8 @@ from functools import partial
 
 import numpy as np
 
-from octopus.backends.cuda.language import TAIL_PLACE, bits_as_float, cuda, device, emulated, instruction
+from octopus.backends.cuda.language import TAIL_PLACE, bits_as_float, device, emulated, instruction
 from octopus.kernels.cuda.image_kind import CHUNK, DIGIT_BYTES, NARROW_PLACES, PLACES
-from octopus.kernels.cuda.tile_grid import BATCH as LOADS
-from octopus.kernels.cuda.tile_grid import THREADS
 
 MAGIC = 0x4B000000  # bits of the float32 8388608.0, whose last bits count ones
 MAGIC_VALUE = np.float32(8388608.0)
@@ -28,7 +26,6 @@ ROUND = "0f4B400000"  # 1.5 * 2**23: adding it rounds half to even and leaves th
 HALF_PAIR_CAPABILITY = (8, 0)  # from here on one instruction converts two float32 to float16
 WORD, FLOAT, DOUBLE, INT, LONG, AT, VOID = "uint32", "float32", "float64", "int32", "int64", "address", "void"
 _active = partial(instruction, volatile=True)  # for what does more than give a result
-WARPS = THREADS // 32
 
 
 def _list(first: int, count: int) -> str:
@@ -99,10 +96,6 @@ pack_halves = instruction("pack_halves", "cvt.pack.sat.u16.s32 $0, $2, $1;", WOR
 # The sum of a word's bytes (halves), each times the byte of another beside it, and a third number.
 dot_bytes = instruction("dot_bytes", "dp4a.u32.u32 $0, $1, $2, $3;", WORD, WORD, WORD, WORD)
 dot_halves = instruction("dot_halves", "dp2a.lo.u32.u32 $0, $1, $2, $3;", WORD, WORD, WORD, WORD)
-# The bits from one place to below another.
-byte_mask = instruction(
-    "byte_mask", "{.reg .b32 a, b; shl.b32 a, 1, $1; shl.b32 b, 1, $2; sub.u32 $0, b, a;}", WORD, INT, INT, early=True
-)
 # Of two int32 that are not negative, rounded down, without the 64 bits that Numba would take.
 quotient = instruction("quotient", "div.u32 $0, $1, $2;", INT, INT, INT)
 # The value; the compiler doesn't know that, and so doesn't unroll a loop that it counts.
@@ -179,26 +172,23 @@ wait_narrow = _active("wait_narrow", f"cp.async.wait_group {NARROW_PLACES - 2};"
 wait_all = _active("wait_all", "cp.async.wait_all;", VOID)
 
 
-def _four_if() -> str:
-    """Four loads of sixteen bytes, each on its own condition, none of which waits for another."""
-    lines = [".reg .pred p;", *(f"mov.u32 ${i}, 0;" for i in range(LOADS * 4))]
-    for i in range(LOADS):
-        lines.append(f"setp.ne.u32 p, ${LOADS * 5 + i}, 0;")
-        lines.append(f"@p ld.global.nc.L1::no_allocate.v4.u32 {_list(4 * i, 4)}, [${LOADS * 4 + i}];")
-    return "{" + " ".join(lines) + "}"
-
-
-# Sixteen bytes from each of four indices on, past the L1, and one byte; zeros unless wanted.
-load_four_if = instruction(
-    "load_four_if", _four_if(), f"{WORD}*4*{LOADS}", f"{AT}*{LOADS}", f"{WORD}*{LOADS}", early=True
-)
-load_byte_if = instruction(
-    "load_byte_if", "{.reg .pred p; setp.ne.u32 p, $2, 0; mov.u32 $0, 0; @p ld.global.nc.u8 $0, [$1];}",
-    WORD, AT, WORD, early=True,
+# Sixteen bytes past the L1, a byte and two; zeros unless wanted, and nothing waits for them.
+load_words_if = instruction(
+    "load_words_if",
+    "{.reg .pred p; setp.ne.u32 p, $5, 0; mov.u32 $0, 0; mov.u32 $1, 0; mov.u32 $2, 0; mov.u32 $3, 0; @p "
+    + _FOUR.format("u32") + "}",
+    f"{WORD}*4", AT, WORD, early=True,
 )  # fmt: skip
-# On 64-bit words of device memory; what was there before.
+load_byte_if, load_half_if = (
+    instruction(
+        f"load_{name}_if", f"{{.reg .pred p; setp.ne.u32 p, $2, 0; mov.u32 $0, 0; @p ld.global.nc.{kind} $0, [$1];}}",
+        WORD, AT, WORD, early=True,
+    )
+    for name, kind in (("byte", "u8"), ("half", "u16"))
+)  # fmt: skip
+fence = _active("fence", "membar.gl;", VOID)  # all see what was written before it first
+# On a 64-bit word of device memory; what was there before.
 atomic_add = _active("atomic_add", "atom.global.add.u64 $0, [$1], $2;", LONG, AT, LONG)
-atomic_exchange = _active("atomic_exchange", "atom.global.exch.b64 $0, [$1], $2;", LONG, AT, LONG)
 
 store_float = _active("store_float", "st.global.cs.f32 [$0], $1;", VOID, AT, FLOAT)
 store_word = _active("store_words", "st.global.cs.b32 [$0], {$1};", VOID, AT, f"{WORD}*1")
@@ -303,25 +293,5 @@ def _as_float(value):
     return bits_as_float(value | np.uint32(MAGIC))
 
 
-@device
-def _block_total(value, parts):
-    step = np.int32(16)
-    while step > 0:
-        value += cuda.shfl_down_sync(np.uint32(0xFFFFFFFF), value, step)
-        step >>= 1
-    if cuda.threadIdx.x & 31 == 0:
-        parts[cuda.threadIdx.x >> 5] = value
-    cuda.syncthreads()
-    total = np.int64(0)
-    if cuda.threadIdx.x == 0:
-        for warp in range(WARPS):
-            total += parts[warp]
-    cuda.syncthreads()  # the memory may serve again
-    return total
-
-
 # `8388608 + value` for a value below 2**23, by putting it into that number's last bits.
 as_float = emulated("as_float", _as_float)
-# `block_total(value, parts)`: the sum over the block's `THREADS` threads, by way of shared memory for `WARPS`;
-# right in the first thread alone.
-block_total = emulated("block_total", _block_total)

@@ -144,10 +144,10 @@ def simulate(barriers: bool) -> None:
 def installed(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int] = (9, 0), barriers: bool = False):
     """A simulated GPU in the place of the real one."""
     if barriers:
-        from octopus.kernels.cuda import tile_grid, tile_rows
+        from octopus.kernels.cuda import tile_grid, tile_sums
         from octopus.tiles import cuda as tiles
 
-        for module in (tile_grid, tile_rows, tiles):
+        for module in (tile_grid, tile_sums, tiles):
             monkeypatch.setattr(module, "THREADS", 32)  # of a block: the simulator is slow
     simulate(barriers)
     gpu = pretended.put_in(monkeypatch, pretended.SimulatedGpu(capability))

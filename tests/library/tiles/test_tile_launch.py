@@ -9,10 +9,12 @@ import pytest
 from octopus import TilePlan, keep_tiles
 from octopus.backends.cuda import memory
 from octopus.errors import OutOfMemoryError
+from octopus.kernels import arguments
 from octopus.tiles import cuda
 
 gpu = pytest.fixture(pretended.installed)
 
+TILES_AT = arguments.TILES.place("tiles")
 TILES = np.array([[0, 0, 40, 30], [39, 29, 40, 30], [3, 0, 4, 30], [0, 8, 40, 9]])
 IMAGE = np.random.default_rng(1).integers(0, 200, (30, 40), np.uint8)
 
@@ -22,7 +24,7 @@ def test_tiles_on_the_gpu_are_read_where_they_are(gpu):
     plan = TilePlan(image, tiles)
     for _ in range(2):
         plan.run(image)
-        assert gpu.launches[-1].values[7] == tiles.pointer
+        assert gpu.launches[-1].values[TILES_AT] == tiles.pointer
 
 
 def test_images_are_read_from_the_multiple_of_16_before_them_and_few_launches_are_kept(gpu, monkeypatch):

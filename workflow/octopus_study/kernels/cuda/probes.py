@@ -30,10 +30,10 @@ def read_words(source, loads, sink):
     """
     threads = np.int64(cuda.gridDim.x) * cuda.blockDim.x
     at = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
-    found, one = np.uint32(0), np.uint32(1)
+    found = np.uint32(0)
     while at < loads:
-        places = (at * 16, (at + threads) * 16, (at + 2 * threads) * 16, (at + 3 * threads) * 16)
-        a, b, c, d = ptx.load_four_if(source, places, (one, one, one, one))
+        a, b = ptx.load_words(source, at * 16), ptx.load_words(source, (at + threads) * 16)
+        c, d = ptx.load_words(source, (at + 2 * threads) * 16), ptx.load_words(source, (at + 3 * threads) * 16)
         found ^= a[0] ^ a[1] ^ a[2] ^ a[3] ^ b[0] ^ b[1] ^ b[2] ^ b[3]
         found ^= c[0] ^ c[1] ^ c[2] ^ c[3] ^ d[0] ^ d[1] ^ d[2] ^ d[3]
         at += 4 * threads

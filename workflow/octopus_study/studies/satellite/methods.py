@@ -115,7 +115,7 @@ class NLaunches:
     """The same kernel, launched for each tile with the blocks that it needs."""
 
     def __init__(self, job: TileJob) -> None:
-        from octopus.kernels.cuda.tile_grid import MOST_PARTS, Grid, parts_of
+        from octopus.kernels.cuda.tile_grid import Grid, bands_of
 
         self.job, self._stream = job, stream_of(None)
         self.plan = TilePlan(job.device_image, job.tiles, scale=job.scale)
@@ -123,10 +123,9 @@ class NLaunches:
         self._device_flags = memory.DeviceArray((len(job.tiles),), np.uint8).fill_bytes(SPOILT)
         self._device_means = memory.DeviceArray((len(job.tiles),), np.float64)
         width, height = (job.tiles[:, 2:] - job.tiles[:, :2]).astype(np.int64).T
-        passes = self.plan.engine.grid.passes
-        strips, bands, _ = parts_of(width, height, self.plan.spec.pixel, passes, listed=False)
-        parts = np.clip(strips * bands, 1, MOST_PARTS)
-        self._grids = [Grid((1, blocks), passes, None) for blocks in parts.tolist()]
+        share = self.plan.engine.grid.share
+        bands, _ = bands_of(width, height, self.plan.spec.pixel, share)
+        self._grids = [Grid((1, blocks), share) for blocks in bands.tolist()]
 
     def run(self) -> None:
         """From the scene on the host to the flags on the host, by as many launches as tiles."""
@@ -134,7 +133,7 @@ class NLaunches:
         job.device_image.copy_from_host(job.image, self._stream)
         image, means, flags = (array.pointer for array in (job.device_image, self._device_means, self._device_flags))
         for tile, grid in enumerate(self._grids):
-            plan.engine.launch_part(
+            plan.engine.launch(
                 plan.spec, image, job.scale, job.threshold, means, flags, self._stream, grid=grid, first=tile
             )  # fmt: skip
         self._device_flags.copy_to_host(self.flags)

@@ -17,47 +17,22 @@ import numpy as np
 
 from octopus.backends.cuda.language import bits_as_float, device
 from octopus.kernels.cuda import ptx
+from octopus.kernels.cuda.ptx import byte0, byte1, byte2, byte3, load_word, permute
 
-_load_word = ptx.load_word
-_funnel = ptx.funnel
-_as_float = ptx.as_float
-_permute, _mix_low, _mix_high = ptx.permute, ptx.mix_low, ptx.mix_high
-_as_bits, _saturated = bits_as_float, ptx.saturated
-_byte0, _byte1, _byte2, _byte3 = ptx.byte0, ptx.byte1, ptx.byte2, ptx.byte3
-_MAGIC = ptx.MAGIC_VALUE
 ONE = 32768  # a weight of one in fixed point, and one level of a value
+_MAGIC = ptx.MAGIC_VALUE
 
-
-class Rows(NamedTuple):
-    """Device functions over a thread's local arrays; see `source_rows`."""
-
-    locate: Callable
-    load: Callable
-    interpolate: Callable
+Rows = tuple[Callable, Callable, Callable]  # device functions over a thread's local arrays: locate, load, interpolate
 
 
 class Pixels(NamedTuple):
-    """How a frame's pixels become those of the result.
+    """How a frame's pixels become those of the result."""
 
-    Attributes
-    ----------
-    channels : {1, 3, 4}
-        Of the result.
-    dtype : {"uint8", "uint16", "nv12", "p010"}
-        Of the frame; the last two are video, see `video_rows`.
-    order : {"RGB", "BGR", "RGBA", "BGRA"}
-        Of the frame's channels; "RGB" also where they aren't colours, and all are kept as they are.
-    flipped : bool
-        Whether items may be mirrored.
-    narrow : bool
-        Whether a frame has fewer than 2**32 values, which can then be counted in 32 bits.
-    """
-
-    channels: int
-    dtype: str
-    order: str = "RGB"
-    flipped: bool = False
-    narrow: bool = False
+    channels: int  # of the result: 1, 3 or 4
+    dtype: str  # of the frame: "uint8", "uint16", or of video "nv12", "p010"
+    order: str = "RGB"  # of the frame's channels; "RGB" also where they aren't colours, and all are kept as they are
+    flipped: bool = False  # whether items may be mirrored
+    narrow: bool = False  # whether a frame has fewer than 2**32 values, which can then be counted in 32 bits
 
     @property
     def index(self) -> type[np.generic]:
@@ -74,11 +49,10 @@ class Pixels(NamedTuple):
         """Whether the first of a pixel's channels in the frame is the third of the result."""
         return self.order.startswith("B")
 
-    @property
-    def into_of(self) -> tuple[int, ...]:
-        """Which of the result's channels is each of a pixel's in the frame; -1 for one that is left out."""
+    def into(self, step: int = 1) -> tuple[int, ...]:
+        """Where each of four channels in the frame goes, `step` apart; -1 for one that is left out."""
         places = [2, 1, 0] if self.turned else list(range(self.channels))
-        return tuple(places.index(c) if c in places else -1 for c in range(self.stored))
+        return tuple(places.index(c) * step if c in places else -1 for c in range(4))
 
     @property
     def is_video(self) -> bool:
@@ -87,68 +61,58 @@ class Pixels(NamedTuple):
 
 
 def source_rows(pixels: Pixels, planar: bool, values: int, words: bool) -> Rows:
-    """The device functions for a kind of frame.
+    """The device functions for a kind of frame; of video, all channels of `values` columns if `planar`, else of one.
 
-    Parameters
-    ----------
-    pixels : Pixels
-    planar : bool
-    values : int
-        Neighbouring values of an output row per thread; of video, all channels of so many columns if `planar`, else of
-        one.
-    words : bool
-        Whether the frame may be read in aligned words of four bytes: uint8, planar, 3 or 4 channels, and address and
-        row length multiples of 4. Three loads then bring the two neighbours of a column, which would take six loads
-        of single bytes, and as many passes through the L1 cache.
+    `words`: the frame may be read in aligned words of four bytes, for address and row length are multiples of 4. Three
+    loads then bring the two neighbours of a column, which would take six loads of single bytes, and as many passes
+    through the L1 cache.
     """
     if pixels.is_video:
-        return video_rows(pixels, values if planar else 1)
-    stored = pixels.stored
-    if words and not (planar and pixels.dtype == "uint8" and stored in (3, 4)):
+        return _video_rows(pixels, values if planar else 1)
+    three = pixels.stored == 3
+    if not words:
+        return _locate(pixels, planar, values, False), *_bytes(pixels, values, pixels.channels if planar else 1)
+    if not (planar and pixels.dtype == "uint8" and pixels.stored in (3, 4)):
         raise ValueError("words can be read from uint8 frames of 3 or 4 channels for planar results alone")
-    load, interpolate = (
-        _bytes(pixels, values, pixels.channels if planar else 1)
-        if not words
-        else (_words_of_three(pixels, values) if stored == 3 else _words_of_four(pixels, values))
-    )
-    return Rows(_locate(pixels, planar, values, words and stored == 3), load, interpolate)
+    return _locate(pixels, planar, values, three), _load_words(pixels, values), _mix_words(pixels, values)
 
 
 def fixed_rows(pixels: Pixels, columns: int, planar: bool) -> Rows:
     """The same in fixed point, from uint8 frames of 3 or 4 channels that may be read in words.
 
-    Parameters
-    ----------
-    pixels : Pixels
-    columns : int
-        Of a thread.
-    planar : bool
-        Whether a thread's values lie channel by channel, or column by column.
+    `planar`: whether the values of a thread's columns lie channel by channel, or column by column.
     """
-    three = pixels.stored == 3
-    make = _fixed_three if three else _fixed_four
     across, down = (1, columns) if planar else (pixels.channels, 1)
-    interpolate = make(columns, across, _into(pixels, down))
-    load = (_words_of_three if three else _words_of_four)(pixels, columns)[0]
-    return Rows(_fixed_locate(pixels, columns), load, device(interpolate))
+    interpolate = _mix_fixed(pixels, columns, across, pixels.into(down))
+    return _fixed_locate(pixels, columns), _load_words(pixels, columns), interpolate
 
 
-def _into(pixels: Pixels, step: int) -> tuple[int, ...]:
-    """Where each of a pixel's channels in the frame goes, `step` apart; -1 for one that is left out."""
-    return tuple(c * step if c >= 0 else c for c in pixels.into_of)
+def _neighbours(flipped: bool) -> Callable:
+    """A device function: the left neighbour of a column of the result in the box, and the weight of the right one.
+
+    `limit` is the last left neighbour: one pixel before the box's last, so that the next pixel always exists and
+    a position on the last has the weight 1 instead. `end` is the image's last column, which is the first of those
+    that are `mirrored`.
+    """
+
+    @device
+    def neighbours(column, limit, last, origin, scale, mirrored, end):
+        if flipped and mirrored:
+            column = np.int32(end - column)
+        position = (np.float32(column) + np.float32(0.5)) * scale + origin
+        position = min(max(position, np.float32(0.0)), np.float32(last))
+        low = min(np.int32(position), limit)
+        return low, position - np.float32(low)
+
+    return neighbours
 
 
 def _locate(pixels: Pixels, planar: bool, values: int, unaligned: bool) -> Callable:
-    channels, stored, flipped = pixels.channels, pixels.stored, pixels.flipped
-    turned = pixels.turned
+    channels, stored, turned = pixels.channels, pixels.stored, pixels.turned
+    neighbours = _neighbours(pixels.flipped)
 
     def locate(first, left, limit, last, origin, scale, offset, third, shift, weight, mirrored, end):
-        """Where the left neighbours of a thread's values lie in a row, in elements, and the weights of the right ones.
-
-        `limit` is the last left neighbour: one pixel before the box's last, so that the next pixel always exists and
-        a position on the last has the weight 1 instead. `end` is the image's last column, which is the first of those
-        that are `mirrored`.
-        """
+        """Where the left neighbours of a thread's values lie in a row, in elements, and weights of the right ones."""
         for v in range(values):
             value = np.int32(first + np.int32(v))
             column, channel = value, np.int32(0)
@@ -157,12 +121,7 @@ def _locate(pixels: Pixels, planar: bool, values: int, unaligned: bool) -> Calla
                 channel = np.int32(value - np.int32(column * np.int32(channels)))
                 if turned:
                     channel = np.int32(np.int32(2) - channel)
-            if flipped and mirrored:
-                column = np.int32(end - column)
-            position = (np.float32(column) + np.float32(0.5)) * scale + origin
-            position = min(max(position, np.float32(0.0)), np.float32(last))
-            low = min(np.int32(position), limit)
-            weight[v] = position - np.float32(low)
+            low, weight[v] = neighbours(column, limit, last, origin, scale, mirrored, end)
             at = np.int32(np.int32(left + low) * np.int32(stored) + channel)
             if unaligned:
                 start = np.int32(at & np.int32(3))
@@ -183,7 +142,7 @@ def _mix(a, b, weight, gain, bias):
 
 def _bytes(pixels: Pixels, values: int, planes: int) -> tuple[Callable, Callable]:
     load_pixel, stored = ptx.PIXEL_LOADS[pixels.dtype], pixels.stored
-    turned = planes > 1 and pixels.turned
+    turned, as_float = planes > 1 and pixels.turned, ptx.as_float
 
     def load(frame, source, offset, third, low, high, extra):
         for v in range(values):
@@ -197,76 +156,61 @@ def _bytes(pixels: Pixels, values: int, planes: int) -> tuple[Callable, Callable
         for v in range(values):
             for c in range(planes):
                 j = c * values + v
-                into[j] = _mix(_as_float(low[j]), _as_float(high[j]), weight[v], gain[j], bias[j])
+                into[j] = _mix(as_float(low[j]), as_float(high[j]), weight[v], gain[j], bias[j])
 
     return device(load), device(interpolate)
 
 
-def _words_of_three(pixels: Pixels, values: int) -> tuple[Callable, Callable]:
-    to0, to1, to2 = _into(pixels, values)
-    index = pixels.index
+def _load_words(pixels: Pixels, values: int) -> Callable:
+    index, three = pixels.index, pixels.stored == 3
 
     def load(frame, source, offset, third, low, high, extra):
         for v in range(values):
             at = np.int64(index(source + index(offset[v])))
-            low[v] = _load_word(frame, at)
-            high[v] = _load_word(frame, at + np.int64(4))
-            extra[v] = _load_word(frame, at + np.int64(third[v]))
+            low[v] = load_word(frame, at)
+            high[v] = load_word(frame, at + np.int64(4))
+            if three:
+                extra[v] = load_word(frame, at + np.int64(third[v]))
+
+    return device(load)
+
+
+def _mix_words(pixels: Pixels, values: int) -> Callable:
+    three, (to0, to1, to2, to3) = pixels.stored == 3, pixels.into(values)
 
     def interpolate(frame, low, high, extra, third, shift, weight, gain, bias, into):
         for v in range(values):
-            first = _funnel(low[v], high[v], shift[v])  # r0 g0 b0 r1
-            second = _funnel(high[v], extra[v], shift[v])  # g1 b1 . .
             j0, j1, j2 = to0 + v, to1 + v, to2 + v
-            into[j0] = _mix(_byte0(first), _byte3(first), weight[v], gain[j0], bias[j0])
-            into[j1] = _mix(_byte1(first), _byte0(second), weight[v], gain[j1], bias[j1])
-            into[j2] = _mix(_byte2(first), _byte1(second), weight[v], gain[j2], bias[j2])
+            if three:
+                first = ptx.funnel(low[v], high[v], shift[v])  # r0 g0 b0 r1
+                second = ptx.funnel(high[v], extra[v], shift[v])  # g1 b1 . .
+                into[j0] = _mix(byte0(first), byte3(first), weight[v], gain[j0], bias[j0])
+                into[j1] = _mix(byte1(first), byte0(second), weight[v], gain[j1], bias[j1])
+                into[j2] = _mix(byte2(first), byte1(second), weight[v], gain[j2], bias[j2])
+            else:
+                a, b, w = low[v], high[v], weight[v]
+                into[j0] = _mix(byte0(a), byte0(b), w, gain[j0], bias[j0])
+                into[j1] = _mix(byte1(a), byte1(b), w, gain[j1], bias[j1])
+                into[j2] = _mix(byte2(a), byte2(b), w, gain[j2], bias[j2])
+                if to3 >= 0:
+                    j3 = to3 + v
+                    into[j3] = _mix(byte3(a), byte3(b), w, gain[j3], bias[j3])
 
-    return device(load), device(interpolate)
-
-
-def _words_of_four(pixels: Pixels, values: int) -> tuple[Callable, Callable]:
-    to0, to1, to2, to3 = _into(pixels, values)
-    index = pixels.index
-
-    def load(frame, source, offset, third, low, high, extra):
-        for v in range(values):
-            at = np.int64(index(source + index(offset[v])))
-            low[v] = _load_word(frame, at)
-            high[v] = _load_word(frame, at + np.int64(4))
-
-    def interpolate(frame, low, high, extra, third, shift, weight, gain, bias, into):
-        for v in range(values):
-            a, b, w = low[v], high[v], weight[v]
-            j0, j1, j2 = to0 + v, to1 + v, to2 + v
-            into[j0] = _mix(_byte0(a), _byte0(b), w, gain[j0], bias[j0])
-            into[j1] = _mix(_byte1(a), _byte1(b), w, gain[j1], bias[j1])
-            into[j2] = _mix(_byte2(a), _byte2(b), w, gain[j2], bias[j2])
-            if to3 >= 0:
-                j3 = to3 + v
-                into[j3] = _mix(_byte3(a), _byte3(b), w, gain[j3], bias[j3])
-
-    return device(load), device(interpolate)
+    return device(interpolate)
 
 
 def _fixed_locate(pixels: Pixels, columns: int) -> Callable:
-    stored, flipped = pixels.stored, pixels.flipped
-    unaligned = stored == 3
+    stored, three, neighbours = pixels.stored, pixels.stored == 3, _neighbours(pixels.flipped)
 
     def locate(first, left, limit, last, origin, scale, offset, third, shift, weight, mirrored, end):
         """As `_locate`, of columns; weights are those of both neighbours in one word, and `shift`
         says which bytes of the words are the first channels' (lower half) and the last channel's (upper half)."""
         for v in range(columns):
-            column = np.int32(first + np.int32(v))
-            if flipped and mirrored:
-                column = np.int32(end - column)
-            position = (np.float32(column) + np.float32(0.5)) * scale + origin
-            position = min(max(position, np.float32(0.0)), np.float32(last))
-            low = min(np.int32(position), limit)
-            right = np.uint32((position - np.float32(low)) * np.float32(ONE) + np.float32(0.5))
+            low, share = neighbours(np.int32(first + np.int32(v)), limit, last, origin, scale, mirrored, end)
+            right = np.uint32(share * np.float32(ONE) + np.float32(0.5))
             weight[v] = (np.uint32(ONE) - right) | (right << np.uint32(16))
             at = np.int32(np.int32(left + low) * np.int32(stored))
-            if unaligned:
+            if three:
                 start = np.uint32(at & np.int32(3))
                 third[v] = np.int32(8) if start == np.uint32(3) else np.int32(4)
                 blue = np.uint32(0x41) if start == np.uint32(3) else np.uint32(0x52) + start * np.uint32(0x11)
@@ -277,43 +221,33 @@ def _fixed_locate(pixels: Pixels, columns: int) -> Callable:
     return device(locate)
 
 
-def _fixed_three(columns: int, across: int, to: tuple[int, ...]) -> Callable:
-    to0, to1, to2 = to
+def _mix_fixed(pixels: Pixels, columns: int, across: int, to: tuple[int, ...]) -> Callable:
+    three, (to0, to1, to2, to3) = pixels.stored == 3, to
 
     def interpolate(frame, low, high, extra, third, shift, weight, gain, bias, into):
         for v in range(columns):
-            first = _permute(low[v], high[v], shift[v])  # r r' g g'
-            # Of the two words that hold blue and its neighbour.
-            # Both are loaded before one is chosen: a choice of places would keep them in memory.
-            left, right = low[v], high[v]
-            word = right if third[v] == np.int32(8) else left
-            second = _permute(word, extra[v], shift[v] >> np.uint32(16))  # b b' . .
-            into[v * across + to0] = _mix_low(weight[v], first)
-            into[v * across + to1] = _mix_high(weight[v], first)
-            into[v * across + to2] = _mix_low(weight[v], second)
-
-    return interpolate
-
-
-def _fixed_four(columns: int, across: int, to: tuple[int, ...]) -> Callable:
-    to0, to1, to2, to3 = to
-
-    def interpolate(frame, low, high, extra, third, shift, weight, gain, bias, into):
-        for v in range(columns):
-            first = _permute(low[v], high[v], np.uint32(0x5140))
-            second = _permute(low[v], high[v], np.uint32(0x7362))
-            into[v * across + to0] = _mix_low(weight[v], first)
-            into[v * across + to1] = _mix_high(weight[v], first)
-            into[v * across + to2] = _mix_low(weight[v], second)
+            if three:
+                first = permute(low[v], high[v], shift[v])  # r r' g g'
+                # Of the two words that hold blue and its neighbour.
+                # Both are loaded before one is chosen: a choice of places would keep them in memory.
+                left, right = low[v], high[v]
+                word = right if third[v] == np.int32(8) else left
+                second = permute(word, extra[v], shift[v] >> np.uint32(16))  # b b' . .
+            else:
+                first = permute(low[v], high[v], np.uint32(0x5140))
+                second = permute(low[v], high[v], np.uint32(0x7362))
+            into[v * across + to0] = ptx.mix_low(weight[v], first)
+            into[v * across + to1] = ptx.mix_high(weight[v], first)
+            into[v * across + to2] = ptx.mix_low(weight[v], second)
             if to3 >= 0:
-                into[v * across + to3] = _mix_high(weight[v], second)
+                into[v * across + to3] = ptx.mix_high(weight[v], second)
 
-    return interpolate
+    return device(interpolate)
 
 
-# How the samples of video lie: what loads one of luma, what loads a pair of chroma as one word, and which of its bytes
-# are each sample's.
 class _Samples(NamedTuple):
+    """How those of video lie: what loads luma, a pair of chroma as one word, and which of its bytes are each's."""
+
     luma: Callable
     pair: Callable
     low: int
@@ -322,7 +256,7 @@ class _Samples(NamedTuple):
 
 VIDEO = {
     "nv12": _Samples(ptx.PIXEL_LOADS["uint8"], ptx.load_half, 0x7440, 0x7441),
-    "p010": _Samples(ptx.PIXEL_LOADS["uint16"], ptx.load_word, 0x7410, 0x7432),
+    "p010": _Samples(ptx.PIXEL_LOADS["uint16"], load_word, 0x7410, 0x7432),
 }
 
 
@@ -331,24 +265,24 @@ def converter(dtype: str) -> Callable:
 
     It is given the eight coefficients of `crop.video.Coding`, each divided by 255.
     """
-    low, high = np.uint32(VIDEO[dtype].low), np.uint32(VIDEO[dtype].high)
+    low, high, magic = np.uint32(VIDEO[dtype].low), np.uint32(VIDEO[dtype].high), np.uint32(ptx.MAGIC)
 
     @device
     def convert(luma, pair, coefficients):
         yg, rv, r0, gu, gv, g0, bu, b0 = coefficients
-        y = _as_float(luma) - _MAGIC
-        u = _as_bits(_permute(pair, np.uint32(ptx.MAGIC), low)) - _MAGIC
-        v = _as_bits(_permute(pair, np.uint32(ptx.MAGIC), high)) - _MAGIC
+        y = ptx.as_float(luma) - _MAGIC
+        u = bits_as_float(permute(pair, magic, low)) - _MAGIC
+        v = bits_as_float(permute(pair, magic, high)) - _MAGIC
         return (
-            _saturated(y, yg, rv * v + r0),
-            _saturated(y, yg, gu * u + (gv * v + g0)),
-            _saturated(y, yg, bu * u + b0),
+            ptx.saturated(y, yg, rv * v + r0),
+            ptx.saturated(y, yg, gu * u + (gv * v + g0)),
+            ptx.saturated(y, yg, bu * u + b0),
         )
 
     return convert
 
 
-def video_rows(pixels: Pixels, columns: int) -> Rows:
+def _video_rows(pixels: Pixels, columns: int) -> Rows:
     """The device functions for video: all channels of a thread's columns, planes one after the other.
 
     The frame is a tuple of the pointers to luma and chroma, the ways from row to row of both in elements, and the
@@ -357,18 +291,13 @@ def video_rows(pixels: Pixels, columns: int) -> Rows:
     Gains are those of values from 0 to 1.
     """
     load_luma, load_pair, _, _ = VIDEO[pixels.dtype]
-    convert, flipped = converter(pixels.dtype), pixels.flipped
+    convert, neighbours = converter(pixels.dtype), _neighbours(pixels.flipped)
 
     @device
     def locate(first, left, limit, last, origin, scale, offset, third, shift, weight, mirrored, end):
         for v in range(columns):
             column = np.int32(first + np.int32(v))
-            if flipped and mirrored:
-                column = np.int32(end - column)
-            position = (np.float32(column) + np.float32(0.5)) * scale + origin
-            position = min(max(position, np.float32(0.0)), np.float32(last))
-            low = min(np.int32(position), limit)
-            weight[v] = position - np.float32(low)
+            low, weight[v] = neighbours(column, limit, last, origin, scale, mirrored, end)
             offset[v] = np.int32(left + low)
 
     @device
@@ -397,4 +326,4 @@ def video_rows(pixels: Pixels, columns: int) -> Rows:
             into[j1] = (g + weight[v] * (green - g)) * gain[j1] + bias[j1]
             into[j2] = (b + weight[v] * (blue - b)) * gain[j2] + bias[j2]
 
-    return Rows(locate, load, interpolate)
+    return locate, load, interpolate

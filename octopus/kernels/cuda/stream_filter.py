@@ -90,7 +90,7 @@ def _along_row(pixels: Pixels, columns: int, words: bool) -> Pass:
     """
     channels, stored, turned = pixels.channels, pixels.stored, pixels.turned
     load_pixel, aligned = ptx.PIXEL_LOADS[pixels.dtype], stored % 4 == 0
-    into_of = pixels.into_of
+    into_of = pixels.into()
     unit = _SMALL if words else np.float32(1.0)
     room, wide_room = _words(stored), columns * WIDE
     held_room = columns * room

@@ -36,13 +36,7 @@ class Arguments(NamedTuple):
         return self.names.index(name)
 
     def words(self, values: Mapping[str, float]) -> list[int]:
-        """A 64-bit word for each; 0 for those that are not among the values.
-
-        Raises
-        ------
-        KeyError
-            For a value that is no argument.
-        """
+        """A 64-bit word for each; 0 for those that are not among the values."""
         if unknown := set(values) - set(self.names):
             raise KeyError(f"no arguments of this kernel: {', '.join(sorted(unknown))}")
         return [_word(kind, values.get(name, 0)) for name, kind in zip(self.names, self.kinds, strict=True)]

@@ -1,8 +1,7 @@
 """Arithmetic of crop and resize that holds on every device.
 
-Plain functions of scalars: `kernels.cpu` compiles them with `numba.njit`, `kernels.cuda` as CUDA device
-functions, and the simulator and the tests call them as they are. They use `np.float32` and `np.int32` casts
-so that all three compute in single precision.
+Plain functions of scalars, float32 and int32: `kernels.cpu` compiles them with `numba.njit`, `kernels.cuda` as CUDA
+device functions, and the simulator and the tests call them as they are. All work along one axis.
 
 Convention (that of `cv2.resize(crop, INTER_LINEAR)`, torch `interpolate(align_corners=False)` and CV-CUDA):
 pixel `i` covers `[i, i + 1)`, so its centre lies at `i + 0.5`; output pixel `j` of `m` samples the box
@@ -26,25 +25,10 @@ CONSTANT, NEAREST, REFLECT = 0, 1, 2
 
 
 def box_axis(low, high, limit):
-    """Clip one axis of a box to the frame.
+    """Clip a box to a frame of `limit` pixels: `first, last, origin, extent`.
 
-    Parameters
-    ----------
-    low, high : float32
-        Edges of the box in pixels; it covers `[low, high)`.
-    limit : int32
-        Pixels of the frame along this axis.
-
-    Returns
-    -------
-    first : int32
-        First pixel that the box touches.
-    last : int32
-        Index of its last pixel, counted from `first`.
-    origin : float32
-        Position of the box's edge relative to the centre of pixel `first`.
-    extent : float32
-        Length of the box in pixels after clipping.
+    The first pixel that the box touches, the number of its last one counted from there, the position of the box's edge
+    from the centre of pixel `first`, and the box's length after clipping.
     """
     low = max(low, np.float32(0.0))
     high = min(high, np.float32(limit))
@@ -68,18 +52,7 @@ def box_is_usable(x1, y1, x2, y2, width, height):
 
 
 def span(low, high):
-    """One axis of a box that is not cut at the frame; what `box_axis` is for one that is.
-
-    Parameters
-    ----------
-    low, high : float32
-        Edges of the box in pixels, of a magnitude up to `MAX_COORDINATE`.
-
-    Returns
-    -------
-    first, last, origin, extent
-        As of `box_axis`; `first` may be negative, and pixels from `first` to `first + last` beyond the frame.
-    """
+    """`box_axis` of a box that is not cut at the frame, whose pixels may lie beyond it."""
     first = np.int32(low)
     if np.float32(first) > low:  # a cast truncates, which rounds negative numbers up
         first -= np.int32(1)
@@ -105,21 +78,9 @@ def span_is_usable(x1, y1, x2, y2):
 
 
 def beyond_pixel(index, limit, mode):
-    """The pixel of the frame that stands for any pixel, inside or beyond.
+    """The pixel of a frame of `limit` pixels that stands for any one, inside or beyond; -1 for the constant.
 
-    Parameters
-    ----------
-    index : int32
-        Along one axis, counted from the frame's first pixel; any.
-    limit : int32
-        Pixels of the frame along this axis, up to `MAX_COORDINATE`.
-    mode : {CONSTANT, NEAREST, REFLECT}
-        Beyond the frame lies a constant, its nearest pixel, or its mirror image without a second border pixel.
-
-    Returns
-    -------
-    int32
-        In [0, limit); -1 for the constant.
+    `mode`: beyond the frame lies a constant, its nearest pixel, or its mirror image without a second border pixel.
     """
     if index >= 0 and index < limit:
         return np.int32(index)
@@ -137,15 +98,7 @@ def beyond_pixel(index, limit, mode):
 
 
 def sample(index, scale, origin, last):
-    """Neighbours and weight of one output pixel along one axis.
-
-    Returns
-    -------
-    lower, upper : int32
-        The two pixels between which to interpolate, counted from the box's first.
-    weight : float32
-        Share of `upper`, in [0, 1).
-    """
+    """The neighbours of an output pixel, counted from the box's first, and the share of the upper one, in [0, 1)."""
     position = (np.float32(index) + np.float32(0.5)) * scale + origin
     position = min(max(position, np.float32(0.0)), np.float32(last))
     lower = np.int32(position)
@@ -164,23 +117,10 @@ def saturate_uint8(value):
 
 
 def widen(first, last, origin, limit, reach):
-    """Let samples read `reach` pixels beyond the box on either side, where the frame has them (`edge="image"`).
+    """`first, last, origin` of samples that read `reach` pixels beyond the box, where the frame has them.
 
     A bilinear sample lies within the box, so its neighbours lie at most one pixel outside: `reach` 1 gives
     torchvision's `roi_align(aligned=True, sampling_ratio=1)`. A filter reaches further, see `filter_reach`.
-
-    Parameters
-    ----------
-    first, last, origin
-        From `box_axis`; `last` counts from `first`.
-    limit : int32
-        Pixels of the frame along this axis.
-    reach : int32
-
-    Returns
-    -------
-    first, last, origin
-        The same, counted from the new first pixel.
     """
     start = max(np.int32(first - reach), np.int32(0))
     stop = min(np.int32(first + last + reach), np.int32(limit - np.int32(1)))
@@ -194,22 +134,10 @@ def reach_out(first, last, origin, reach):
 
 
 def inner_size(extent_x, extent_y, width, height):
-    """Size at which a box fills `width` x `height` as far as its aspect ratio allows (`letterbox=True`).
+    """Width and height at which a box fills `width` x `height` as far as its aspect ratio allows (`letterbox=True`).
 
-    The shorter side is rounded half to even, as Ultralytics' `LetterBox` does with `round`. Multiplying before dividing
-    keeps it exact for integer boxes, so that every device decides alike.
-
-    Parameters
-    ----------
-    extent_x, extent_y : float32
-        Sides of the box in pixels.
-    width, height : int32
-        Size of the result.
-
-    Returns
-    -------
-    inner_width, inner_height : int32
-        At least 1; one of them is that of the result.
+    The shorter side is rounded half to even, as Ultralytics' `LetterBox` does with `round`, and at least 1. Multiplying
+    before dividing keeps it exact for integer boxes, so that every device decides alike.
     """
     across = extent_x * np.float32(height)
     down = extent_y * np.float32(width)
@@ -228,7 +156,7 @@ def padding_before(size, inner):
 def way_back(low, extent, inner, before):
     """Scale and shift from a position in the result to one in the frame: `frame = result * scale + shift`.
 
-    Both positions count from the outer edge of the first pixel. `low` is the box's edge after clipping to the frame.
+    Both positions count from the outer edge of the first pixel; `low` is the box's edge before it is cut at the frame.
     """
     scale = extent / np.float32(inner)
     return scale, max(low, np.float32(0.0)) - np.float32(before) * scale
@@ -255,14 +183,9 @@ def filter_reach(support):
 
 
 def filter_window(index, scale, origin, last, support):
-    """Source pixels under the triangle of one output pixel along one axis.
+    """Source pixels, from `start` to before `stop`, under the triangle of an output pixel, at least one, and its peak.
 
-    Returns
-    -------
-    start, stop : int32
-        From `start` to before `stop`, counted from the first usable pixel; at least one.
-    centre : float32
-        The triangle's peak, relative to the centre of the first usable pixel.
+    All count from the first usable pixel, the peak from its centre.
     """
     centre = (np.float32(index) + np.float32(0.5)) * scale + origin
     # Never outside, but for rounding at the edges of the box: there a triangle of width 1 would weigh nothing.

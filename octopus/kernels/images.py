@@ -68,18 +68,7 @@ def filter_support(code: int) -> float:
 
 
 def axis_scale(size, count, antialias):
-    """Source pixels per output pixel along one axis, and how much wider than at scale 1 the filter is.
-
-    Parameters
-    ----------
-    size, count : int
-        Pixels of the source and of the resized image.
-    antialias : bool
-
-    Returns
-    -------
-    scale, spread : float64
-    """
+    """Source pixels per output pixel along an axis, and how much wider than at scale 1 the filter is."""
     scale = np.float64(size) / np.float64(count)
     return scale, max(scale, 1.0) if antialias else 1.0
 
@@ -90,23 +79,10 @@ def window_taps(support):
 
 
 def window(index, scale, support, size):
-    """Source pixels under the filter of one output pixel.
+    """Source pixels under the filter of an output pixel: `start`, `stop`, and the filter's middle.
 
-    Parameters
-    ----------
-    index : int
-        Of the output pixel.
-    scale, support : float64
-        From `axis_scale`; `filter_support` times the spread.
-    size : int
-        Pixels of the source.
-
-    Returns
-    -------
-    start, stop : int64
-        From `start` to before `stop`, within the image; never empty.
-    centre : float64
-        The filter's middle, from the outer edge of the first pixel.
+    `support` is `filter_support` times the spread of `axis_scale`. Never empty, and within the image; the middle counts
+    from the outer edge of the first pixel.
     """
     centre = (np.float64(index) + 0.5) * scale
     start = np.int64(max(centre - support + 0.5, 0.0))
@@ -171,17 +147,8 @@ def lanczos(x):
     return math.sin(wide) / wide * (math.sin(third) / third)
 
 
-def filter_weight(code, pixel, centre, spread):
-    """Weight of a source pixel, not yet divided by the sum of all; not for nearest.
-
-    `pixel` counts from the image's first; `centre` from `window`, `spread` from `axis_scale`.
-    """
-    x = (np.float64(pixel) - centre + 0.5) * (1.0 / spread)
-    if code == BILINEAR:
-        return bilinear(x)
-    if code == BICUBIC:
-        return bicubic(x)
-    return lanczos(x) if code == LANCZOS else torch_bicubic(x)
+# The weight of pixel `i`, not yet divided by the sum of all, is that at `(i - centre + 0.5) / spread`.
+CURVES = {BILINEAR: bilinear, BICUBIC: bicubic, LANCZOS: lanczos, TORCH_BICUBIC: torch_bicubic}
 
 
 def fixed_weight(weight):

@@ -17,32 +17,28 @@ PER_FULL = np.float32(1 / 255)
 
 
 def multiply(value, gain, unused):
-    """`value * gain`."""
     return value * gain
 
 
 def normalize(value, mean, inverse):
-    """`(value - mean) * inverse`, the inverse of a standard deviation."""
+    """`inverse` is that of a standard deviation."""
     return (value - mean) * inverse
 
 
 def threshold(value, level, unused):
-    """1 above the level, else 0."""
     return np.float32(1.0) if value > level else np.float32(0.0)
 
 
 def gamma(value, exponent, unused):
-    """`value ** exponent`, for values from 0 to 1."""
+    """For values from 0 to 1."""
     return np.float32(value**exponent)
 
 
 def gamma_of_bytes(value, exponent, unused):
-    """`255 * (value / 255) ** exponent`."""
     return FULL * np.float32((value * PER_FULL) ** exponent)
 
 
 def column3(above, here, below):
-    """Sum of a column of three."""
     return (above + here) + below
 
 
@@ -52,7 +48,6 @@ def blur3(left, middle, right):
 
 
 def column5(a, b, c, d, e):
-    """Sum of a column of five."""
     return (((a + b) + c) + d) + e
 
 
@@ -64,8 +59,7 @@ def smooth(above, here, below):
 def blur5_sobel(c0, c1, c2, c3, c4, smooth_left, smooth_right, step_left, step_here, step_right):
     """Mean of five columns' sums of five, plus 4/25 of the Sobel gradient's L1 norm.
 
-    `smooth` of the columns left and right, and the difference between below and above of three columns, give the two
-    parts of the gradient.
+    Its two parts come from `smooth` of the columns left and right, and the steps from above to below of three columns.
     """
     total = (((c0 + c1) + c2) + c3) + c4
     across = smooth_right - smooth_left

@@ -30,10 +30,7 @@ def centre(index, extent, count, origin):
 
 
 def map_is_usable(a, b, c, columns, rows):
-    """Whether one axis of an affine map, `a * x + b * y + c`, keeps all samples of an item where float32 holds them.
-
-    False for NaN, since every comparison with it is.
-    """
+    """Whether an axis of an affine map, `a * x + b * y + c`, keeps its samples where float32 holds them; not NaN."""
     across, down = np.float32(columns - np.int32(1)), np.float32(rows - np.int32(1))
     return abs(a) * across + abs(b) * down + abs(c) <= np.float32(geometry.MAX_COORDINATE)
 

@@ -26,7 +26,7 @@ _short_bits = compiled(images.short_bits)
 def _tap_of(weight: Callable) -> Callable:
     @compiled
     def weigh_tap(k, narrower, count, starts, centres, line):
-        """Weights of pixel `k` of each of `count` windows, by `images.filter_weight`'s operations."""
+        """Weights of pixel `k` of each of `count` windows, see `images.CURVES`."""
         for i in range(count):
             line[i] = weight((np.float64(starts[i] + k) - centres[i] + 0.5) * narrower)
 

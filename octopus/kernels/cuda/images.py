@@ -31,13 +31,6 @@ from octopus.kernels.images import COLUMNS, FIRST_TILE, HEIGHT, LEFT, PIXEL_STEP
 
 ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it to a float64 leaves no bits for the fraction, ties go to even
 
-CURVES = {
-    images.BILINEAR: images.bilinear,
-    images.BICUBIC: images.bicubic,
-    images.LANCZOS: images.lanczos,
-    images.TORCH_BICUBIC: images.torch_bicubic,
-}
-
 _axis_scale = device(images.axis_scale)
 _window = device(images.window)
 _whole_window = device(images.whole_window)
@@ -159,7 +152,7 @@ def _nearest(source: str, channels: int) -> Callable:
 
 def _axis(code: int, antialias: bool) -> tuple[Callable, Callable]:
     """Device functions: the pixels under the filter of an output pixel with the sum of their weights, and a weight."""
-    curve, whole = device(CURVES[code]), code == images.TORCH_BICUBIC
+    curve, whole = device(images.CURVES[code]), code == images.TORCH_BICUBIC
     reach = images.filter_support(code)
 
     def weight(pixel, centre, narrow):

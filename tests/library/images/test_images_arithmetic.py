@@ -34,7 +34,7 @@ def test_windows_and_weights(filter, antialias, size, count):
         low, high = images.whole_window(centre, support) if code == images.TORCH_BICUBIC else (start, stop)
         row = np.zeros(size)
         for pixel in range(low, high):
-            row[min(max(pixel, 0), size - 1)] += images.filter_weight(code, pixel, centre, spread)
+            row[min(max(pixel, 0), size - 1)] += images.CURVES[code]((pixel - centre + 0.5) / spread)
         assert np.allclose(row / row.sum(), expected, rtol=0, atol=1e-14)
 
 

@@ -106,7 +106,7 @@ def check_out(out: ArrayView, shape: tuple[int, ...], dtype: str, device: str) -
         raise InputError("out is read-only; pass an array that may be written")
 
 
-def result_view(array: Any, name: str) -> ArrayView:
+def result_view(array: Any, name: str = "out") -> ArrayView:
     """View of memory for results; elements of bfloat16 are seen as uint16, their bits."""
     if family(array) == "torch" and str(array.dtype) == f"torch.{BFLOAT16}":
         import torch

@@ -8,54 +8,19 @@ from functools import partial
 from sys import modules
 from typing import Any, Literal, Unpack, overload
 
-import numpy as np
-
-from octopus.arrays import streams
-from octopus.arrays.checks import INT32_MAX, Device, at_work, boxes_view, check_apart, check_known, check_stream
+from octopus.arrays import checks, streams
 from octopus.arrays.launch import PreparedLaunch
 from octopus.arrays.memo import TRACER, UnreadableError, apart, dynamo_disabled, frozen, keep, marked, read_directly
 from octopus.arrays.plan import Place, Plan, Stage
-from octopus.arrays.results import (
-    check_family,
-    check_host_memory,
-    check_memory,
-    maker,
-    new_view,
-    result_memory,
-    result_view,
-)
+from octopus.arrays.results import check_family, check_host_memory, check_memory, maker, result_memory
 from octopus.arrays.views import ArrayView
 from octopus.backends.cpu import get_num_threads
 from octopus.backends.cuda.device import is_capturing
-from octopus.crop.check import (
-    BOX_SHAPES,
-    Call,
-    Items,
-    are_maps,
-    check_box_dtype,
-    check_box_shape,
-    check_count,
-    check_frame_index,
-    check_gpu_boxes,
-    check_index_dtype,
-    check_one_shape,
-    items_of,
-    kernel_dtype,
-    own_normalisation,
-)
+from octopus.crop import check, spec
+from octopus.crop.check import Call, Items
 from octopus.crop.frame import frame_view, made_channels, pillow_frame
 from octopus.crop.kernel import ITEM_NAMES, Asked, CropKernel, PreparedCall, read_call
-from octopus.crop.spec import (
-    CALL_OPTIONS,
-    PLAN_OPTIONS,
-    RUN_OPTIONS,
-    CallOptions,
-    CropOptions,
-    CropSpec,
-    PlanOptions,
-    RunOptions,
-    Size,
-)
+from octopus.crop.spec import CallOptions, CropOptions, PlanOptions, RunOptions, Size
 from octopus.errors import InputError, shown
 
 TRANSFORM_BYTES = 16  # of an item
@@ -123,32 +88,24 @@ class CropPlan(Plan):
 
     @dynamo_disabled
     def __init__(
-        self,
-        frame: Any,
-        max_boxes: int,
-        size: Size = (224, 224),
-        *,
-        device: Device = "auto",
-        allocate: bool = True,
-        box_dtype: str = "float32",
-        index_dtype: str = "int32",
-        box_shape: tuple[int, ...] = (4,),
-        stream: Any = None,
-        **options: Unpack[PlanOptions],
-    ) -> None:
-        if not isinstance(max_boxes, (int, np.integer)) or isinstance(max_boxes, bool) or max_boxes < 0:
+        self, frame: Any, max_boxes: int, size: Size = (224, 224), *, device: checks.Device = "auto",
+        allocate: bool = True, box_dtype: str = "float32", index_dtype: str = "int32",
+        box_shape: tuple[int, ...] = (4,), stream: Any = None, **options: Unpack[PlanOptions],
+    ) -> None:  # fmt: skip
+        if not checks.is_count(max_boxes) or max_boxes < 0:
             raise InputError(f"max_boxes must be a non-negative integer, found {shown(max_boxes)}")
-        check_known("CropPlan", options, PLAN_OPTIONS)
+        checks.check_known("CropPlan", options, spec.PLAN_OPTIONS)
         model = frame_view(frame)
-        check_box_dtype(box_dtype)
-        check_index_dtype(index_dtype)
-        check_one_shape(box_shape)
-        checked = CropOptions(size=size, **options)
+        checks.check_choice("box_dtype", box_dtype, check.BOX_DTYPES)
+        checks.check_choice("index_dtype", index_dtype, check.INDEX_DTYPES)
+        if not isinstance(box_shape, (tuple, list)) or tuple(box_shape) not in check.BOX_SHAPES:
+            raise InputError(f"box_shape must be (4,) or, for affine maps, (2, 3), found {shown(box_shape)}")
+        checked, maps = CropOptions(size=size, **options), len(box_shape) == 2
         if allocate:
             check_family(model, checked.dtype)
-        maps = tuple(box_shape) == BOX_SHAPES[1]
-        kernel = CropKernel(model, checked, int(max_boxes), streams.device_for(model, device), maps)
-        self._kernel = kernel
+        self.max_boxes = int(max_boxes)
+        kernel = self._kernel = CropKernel(model, checked, self.max_boxes, streams.device_for(model, device), maps)
+        self.spec = kernel.spec
         queue = self._begin(model, kernel.device, stream)
         self._check_free(allocate)
         self._out = self._new(self.spec.shape(self.max_boxes), self.spec.dtype) if allocate else None
@@ -162,6 +119,7 @@ class CropPlan(Plan):
                 results = self.spec.nbytes(self.max_boxes), self._transform_bytes
                 kernel.stage = Stage(self._model.nbytes, results, queue)
                 self._memory.keep(*kernel.stage.owned)
+        self.engine = kernel.engine
         self._hold()
 
     def _check_free(self, allocate: bool) -> None:
@@ -169,29 +127,10 @@ class CropPlan(Plan):
         result = (self.spec.nbytes(self.max_boxes) if allocate else 0) + self._transform_bytes
         if self._model.device == "cpu":
             check_host_memory(result)
-        if self.device == "cpu":
-            return
-        from octopus.backends.cuda import memory
+        if self._kernel.host_to_gpu or (self.device == "cuda" and self._model.family not in ("torch", "cupy")):
+            from octopus.backends.cuda.memory import free_bytes
 
-        if self._kernel.host_to_gpu:
-            check_memory(self.gpu_bytes, memory.free_bytes(), "the GPU")
-        elif result and self._model.family not in ("torch", "cupy"):
-            check_memory(result, memory.free_bytes(), "the GPU")
-
-    @property
-    def spec(self) -> CropSpec:
-        """What a run comes to."""
-        return self._kernel.spec
-
-    @property
-    def engine(self) -> Any:
-        """What does the work once all is checked."""
-        return self._kernel.engine
-
-    @property
-    def max_boxes(self) -> int:
-        """Most boxes of a run."""
-        return self._kernel.max_boxes
+            check_memory(self.gpu_bytes if self._kernel.host_to_gpu else result, free_bytes(), "the GPU")
 
     @property
     def _transform_bytes(self) -> int:
@@ -202,12 +141,11 @@ class CropPlan(Plan):
         """Device memory that the plan holds at most, in bytes: result, boxes, and a host frame's copy."""
         if self.device == "cpu":
             return 0
-        from octopus.crop.cuda import INDEX_BYTES, upload_bytes, upload_capacity
+        from octopus.crop.cuda import upload_bytes
 
-        frame, indexed = self._model.nbytes if self._kernel.host_to_gpu else 0, self.spec.frame.indexed
-        boxes = upload_bytes(self.max_boxes, indexed)
-        boxes += INDEX_BYTES * indexed * upload_capacity(self.max_boxes, indexed)
-        return self.spec.nbytes(self.max_boxes) + self._transform_bytes + boxes + frame
+        results = self.spec.nbytes(self.max_boxes) + self._transform_bytes
+        frame = self._model.nbytes if self._kernel.host_to_gpu else 0
+        return results + sum(upload_bytes(self.max_boxes, self.spec.frame.indexed)) + frame
 
     @marked
     def run(self, frame: Any, boxes: Any, *, out: Any = None, stream: Any = None, **options: Unpack[RunOptions]) -> Any:
@@ -238,7 +176,7 @@ class CropPlan(Plan):
         try:
             free.pop()
         except IndexError:
-            raise at_work() from None
+            raise checks.at_work() from None
         try:
             asked = read_call(frame, boxes, 0, out, stream, options)
             known = self._memo.get(asked[0])
@@ -249,34 +187,20 @@ class CropPlan(Plan):
 
     def _run_anew(self, frame: Any, boxes: Any, out: Any, stream: Any, options: Mapping[str, Any], asked: Asked) -> Any:
         """The long way of a run: look at all of it, and keep what the next such run needs."""
-        check_known("run", options, RUN_OPTIONS)
-        pixels, described = frame_view(frame), boxes_view(boxes)
-        items, most = items_of(*(options.get(name) for name in ITEM_NAMES))
-        check_stream(stream, self.device)
-        kernel, n = self._kernel, described.shape[0]
-        kernel.check(pixels, described, items, most)
-        if out is None:
-            result = self._head(self._out, n)
-            target = result_view(result, "out")
-            check_apart(target, "the plan's result", frame=pixels)  # which may be that of the run before
-        else:
-            result, target = out, result_view(out, "out")
-            kernel.check_out(target, n)
-            check_apart(target, frame=pixels, boxes=described, **items.named)
-        transform, written = None, None
-        if self._transform is not None:
-            transform = self._head(self._transform, n)
-            written = result_view(transform, "out")
-        call = Call(pixels, described, target, items, written)
-        kernel.execute(call, most, stream)
-        launch = None if asked[0] is None or most is not None else kernel.prepare(call)
+        checks.check_known("run", options, spec.RUN_OPTIONS)
+        model, described = frame_view(frame), checks.boxes_view(boxes)
+        items, most = check.items_of(*(options.get(name) for name in ITEM_NAMES))
+        checks.check_stream(stream, self.device)
+        self._kernel.check(model, described, items, most)
+        result = self._head(self._out, described.shape[0]) if out is None else out
+        transform = None if self._transform is None else self._head(self._transform, described.shape[0])
+        call = self._kernel.work(model, described, items, most, result, transform, stream, out is None)
+        launch = None if asked[0] is None or most is not None else self._kernel.prepare(call)
         if launch is not None:
-            self._keep(asked, call, launch, None if out is not None else (result, target.pointer), transform)
+            self._keep(asked, call, launch, None if out is not None else result, transform)
         return result if transform is None else (result, transform)
 
-    def _keep(
-        self, asked: Asked, call: Call, launch: PreparedLaunch, result: tuple[Any, int] | None, transform: Any
-    ) -> None:
+    def _keep(self, asked: Asked, call: Call, launch: PreparedLaunch, result: Any, transform: Any) -> None:
         """Let other runs like this one go the short way."""
         where: Callable[[], int] = get_num_threads
         place = Place(get_num_threads())
@@ -285,11 +209,21 @@ class CropPlan(Plan):
             if not self._memory.is_here:
                 return
             place.handle = where() if asked[2] is None else asked[2]
-        own = result, None if call.transform is None else (transform, call.transform.pointer)
+        own = (
+            None if result is None else (result, call.out.pointer),
+            None if call.transform is None else (transform, call.transform.pointer),
+        )
         keep(self._memo, asked[0], PreparedCall(launch, where, place, own, None, transform is not None))
 
 
-_thread = threading.local()  # a memo of prepared calls and kernels per thread, so that no call waits for another one's
+class _Memo(threading.local):
+    """Prepared calls and kernels: each thread has its own, so that no call waits for another one's."""
+
+    def __init__(self) -> None:
+        self.known: dict[Any, Any] = {}
+
+
+_thread = _Memo()
 
 
 @overload
@@ -447,53 +381,41 @@ def _crop(frame: Any, boxes: Any, size: Size, out: Any, stream: Any, options: di
     if type(frame) not in read_directly:
         frame = pillow_frame(frame, options)
     asked = read_call(frame, boxes, size, out, stream, options)
-    known = _memo().get(asked[0])
+    known = _thread.known.get(asked[0])
     made = None if known is None else known.run(asked, out)
     return made if made is not None else _crop_anew(frame, boxes, out, stream, {"size": size, **options}, asked)
 
 
-def _memo() -> dict[Any, Any]:
-    memo: dict[Any, Any] = _thread.__dict__.setdefault("memo", {})
-    return memo
-
-
 def _crop_anew(frame: Any, boxes: Any, out: Any, stream: Any, options: dict[str, Any], asked: Asked) -> Any:
     """The long way of a call: look at all of it, and keep what the next such call needs."""
-    check_known("crop_resize", options, ("size", *CALL_OPTIONS, "letterbox"))
-    model, described = frame_view(frame), boxes_view(boxes)
-    check_box_shape(described.shape, described.dtype)
-    frame_index, flip, count = (options.pop(name, None) for name in ("frame_index", "flip", "count"))
-    device = options.pop("device", "auto")
-    own, channels = {}, made_channels(model, options.get("channels", "RGB"))
-    if own_normalisation(options.get("mean"), options.get("std"), described.shape[0], channels):
-        own = {name: options.pop(name) for name in ("mean", "std")}
-    items, most = items_of(frame_index, flip, **own, count=count)
+    checks.check_known("crop_resize", options, ("size", *spec.CALL_OPTIONS, "letterbox"))
+    model, described = frame_view(frame), checks.boxes_view(boxes)
+    check.check_box_shape(described.shape, described.dtype)
+    n, device = described.shape[0], options.pop("device", "auto")
+    given = {name: options.pop(name, None) for name in ("frame_index", "flip", "count")}
+    channels = made_channels(model, options.get("channels", "RGB"))
+    if check.own_normalisation(options.get("mean"), options.get("std"), n, channels):
+        given |= {name: options.pop(name) for name in ("mean", "std")}
+    items, most = check.items_of(**given)
     where = streams.device_for(model, device)
-    if where == "cuda" and model.device == "cpu":
-        return _crop_staged(model, described, items, most, out, stream, device, options)
-    check_stream(stream, where)
+    if where == "cuda" and model.device == "cpu":  # by a plan of one run
+        _check_kind(model, described, items)
+        plan = CropPlan(
+            model, n, device=device, allocate=out is None, box_dtype=check.kernel_dtype(described, "float32"),
+            index_dtype=check.kernel_dtype(items.frame_index, "int32"), box_shape=described.shape[1:], **options,
+        )  # fmt: skip
+        return plan.run(model, described, out=out, stream=stream, **given)
+    checks.check_stream(stream, where)
     queue = streams.stream_for(model, described, stream) if where == "cuda" else None
     kernel = _kernel_for(model, described, items, options, where, queue)
-    spec, n = kernel.spec, described.shape[0]
-    check_count(spec, n)
+    shape, dtype, letterbox = kernel.spec.shape(n), kernel.spec.dtype, kernel.spec.options.letterbox
+    check.check_count(kernel.spec, n)
     kernel.check(model, described, items, most)
-    letterbox = spec.options.letterbox
     if where == "cpu":
-        check_host_memory(spec.nbytes(n) * (out is None) + TRANSFORM_BYTES * n * letterbox)
-    result = out
-    if out is None:
-        result = result_memory(model, spec.shape(n), spec.dtype, queue)
-        target = new_view(result, model, spec.shape(n), spec.dtype)
-    else:
-        target = result_view(out, "out")
-        kernel.check_out(target, n)
-        check_apart(target, frame=model, boxes=described, **items.named)
+        check_host_memory(kernel.spec.nbytes(n) * (out is None) + TRANSFORM_BYTES * n * letterbox)
+    result = result_memory(model, shape, dtype, queue) if out is None else out
     transform = result_memory(model, (n, 4), "float32", queue) if letterbox else None
-    written = None if transform is None else new_view(transform, model, (n, 4), "float32")
-    if queue is not None and stream is None:
-        streams.wait_for_other_families(queue, *model.planes, described, target, *items.arrays)
-    call = Call(model, described, target, items, written)
-    kernel.execute(call, most, queue)
+    call = kernel.work(model, described, items, most, result, transform, stream, out is None)
     launch = None if asked[0] is None or most is not None else kernel.prepare(call)
     if launch is not None:
         now, place = (
@@ -502,50 +424,32 @@ def _crop_anew(frame: Any, boxes: Any, out: Any, stream: Any, options: dict[str,
         if launch.uploads:
             place = Place(now() if stream is None else streams.handle_of(stream))
         make = partial(maker, model.unowned)
-        new = make(spec.shape(n), spec.dtype), make((n, 4), "float32") if letterbox else None
-        keep(_memo(), asked[0], PreparedCall(launch, now, place, None, new, letterbox))
+        new = make(shape, dtype), make((n, 4), "float32") if letterbox else None
+        keep(_thread.known, asked[0], PreparedCall(launch, now, place, None, new, letterbox))
     return result if transform is None else (result, transform)
 
 
-def _crop_staged(
-    model: ArrayView, boxes: ArrayView, items: Items, most: int | None, out: Any, stream: Any, device: Any,
-    options: dict[str, Any],
-) -> Any:  # fmt: skip
-    """Of a frame that has to be brought to the GPU, by a plan of one run."""
+def _check_kind(frame: ArrayView, boxes: ArrayView, items: Items) -> None:
+    """Refuse what no kernel reads, before one is made."""
     if boxes.device == "cuda":
-        check_gpu_boxes(boxes)
-    check_frame_index(items.frame_index, model, boxes.shape[0], boxes.device)
-    plan = CropPlan(
-        model, boxes.shape[0], device=device, allocate=out is None, box_dtype=kernel_dtype(boxes, "float32"),
-        index_dtype=kernel_dtype(items.frame_index, "int32"), box_shape=boxes.shape[1:], **options,
-    )  # fmt: skip
-    return plan.run(
-        model, boxes, frame_index=items.frame_index, flip=items.flip, mean=items.mean, std=items.std,
-        count=items.counted if most is None else most, out=out, stream=stream,
-    )  # fmt: skip
+        check.check_gpu_boxes(boxes)
+    check.check_frame_index(items.frame_index, frame, boxes.shape[0], boxes.device)
 
 
 def _kernel_for(
     frame: ArrayView, boxes: ArrayView, items: Items, options: dict[str, Any], device: str, queue: Any
 ) -> CropKernel:
-    """A kernel for any number of boxes, used in this thread, and on a GPU on `queue` alone.
-
-    Raises
-    ------
-    InputError
-        As `CropKernel`, and for boxes or an index that no kernel reads.
-    """
+    """A kernel for any number of boxes, used in this thread, and on a GPU on `queue` alone."""
+    make = partial(_make_kernel, frame, boxes, items, options, device, queue)
     try:
         parts = [(name, frozen(name, value)) for name, value in options.items()]
     except UnreadableError:
-        return _make_kernel(frame, boxes, items, options, device, queue)
+        return make()
     kind = type(frame), frame.family, frame.dtype, frame.shape[-1:], len(frame.shape), frame.ordinal
     key = (*kind, device, queue, *parts)
-    known: CropKernel | None = _memo().pop(key, None)
+    known: CropKernel | None = _thread.known.pop(key, None)
     # As the newest: calls that differ in their arrays alone don't take its place.
-    known = known or _make_kernel(frame, boxes, items, options, device, queue)
-    keep(_memo(), key, known)
-    return known
+    return keep(_thread.known, key, known or make())  # type: ignore[no-any-return]
 
 
 def _make_kernel(
@@ -556,17 +460,15 @@ def _make_kernel(
             "the first call of a kind on a stream reserves memory, which a graph can't capture; make it once before, "
             "or make a CropPlan"
         )
-    if boxes.device == "cuda":
-        check_gpu_boxes(boxes)
-    check_frame_index(items.frame_index, frame, boxes.shape[0], boxes.device)
-    maps = are_maps(boxes.shape)
+    _check_kind(frame, boxes, items)
+    maps = check.are_maps(boxes.shape)
     kernel = CropKernel(frame, CropOptions(**options), boxes.shape[0], device, maps)
     if device == "cuda":
         from octopus.crop.cuda import INSIDE
         from octopus.kernels.cuda.tiles import MAX_ITEMS, MOST_BOXES_INSIDE
 
         from_host = INSIDE if not maps and boxes.shape[0] <= MOST_BOXES_INSIDE else "float32"
-        dtypes = kernel_dtype(boxes, from_host), kernel_dtype(items.frame_index, "int32")
+        dtypes = check.kernel_dtype(boxes, from_host), check.kernel_dtype(items.frame_index, "int32")
         kernel.load(MAX_ITEMS, *dtypes, queue)
-    kernel.max_boxes = INT32_MAX // kernel.spec.options.size[0]
+    kernel.max_boxes = checks.INT32_MAX // kernel.spec.options.size[0]
     return kernel

@@ -1,4 +1,4 @@
-"""The way to run a checked crop-and-resize call on the CPU."""
+"""Checked crop-and-resize calls on the CPU."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from octopus.arrays.launch import PreparedLaunch, launch
 from octopus.arrays.results import BFLOAT16, itemsize
-from octopus.arrays.views import ArrayView, view
+from octopus.arrays.views import ArrayView
 from octopus.backends.cpu import compile, threads
-from octopus.crop.check import NOTHING, Call, HostItems, host_boxes
+from octopus.crop.check import NONE, NOTHING, Call, HostItems
 from octopus.crop.frame import VideoView
 from octopus.crop.spec import PAD_MODES, CropSpec
 from octopus.kernels import sampling
@@ -28,12 +28,7 @@ ALONE_VALUES = 1 << 16  # a result of fewer values is made before a second threa
 class CpuEngine:
     """Runs a spec with the CPU kernels; holds no memory of its own.
 
-    Parameters
-    ----------
-    spec : CropSpec
-    maps : bool
-        Whether the kernel for affine maps is loaded now, in the place of that for boxes; the other one follows when it
-        is first needed.
+    The kernel for boxes is loaded now, or that for affine maps if `maps`; the other one when it is first needed.
     """
 
     def __init__(self, spec: CropSpec, maps: bool = False) -> None:
@@ -44,7 +39,7 @@ class CpuEngine:
         self._item_values = frame.channels * options.size[0] * options.size[1]
         # What stays alive beside their addresses.
         self._vectors = [np.ascontiguousarray(v, np.float32) for v in (spec.gain, spec.bias, spec.pad)]
-        self._vectors.append(stored(spec.pad, spec.dtype))
+        self._vectors.append(_stored(spec.pad, spec.dtype))
         outside = PAD_MODES.index(options.pad_mode) if options.outside == "pad" else -1
         self._planes = frame.channels if options.layout == "NCHW" else 1
         reach = sampling.REACH[options.filter] if options.edge == "image" else 0
@@ -58,30 +53,15 @@ class CpuEngine:
     def _kernel_for(self, maps: bool) -> Callable[[int], Any]:
         if maps not in self._kernels:
             options, kind = self.spec.options, self.spec.kernel._replace(maps=maps)
-            form = "antialias" if options.antialias else "options" if self._takes_options else "crop"
+            optional = options.letterbox or options.edge == "image" or options.outside == "pad"
+            form = "antialias" if options.antialias else "options" if optional else "crop"
             if kind.samples:
                 form = f"maps-{kind.filter}" if maps else kind.filter
-            self._kernels[maps] = load(form, kind.frame.dtype, self.spec.dtype, kind.frame.order)
+            self._kernels[maps] = _load(form, kind.frame.dtype, kind.frame.order, self.spec.dtype)
         return self._kernels[maps]
 
-    @property
-    def _takes_options(self) -> bool:
-        """Whether the kernel for calls without options won't do."""
-        options = self.spec.options
-        return options.letterbox or options.edge == "image" or options.outside == "pad"
-
     def prepare(self, call: Call, items: HostItems = NOTHING, *, checked: bool = False) -> PreparedLaunch:
-        """The launch for a call.
-
-        Parameters
-        ----------
-        call : Call
-            Of what its items have of their own nothing is looked at.
-        items : HostItems
-            In its place.
-        checked : bool
-            Whether the boxes are float32 that have been checked, or maps, instead of being checked at each launch.
-        """
+        """The launch for a call; boxes that are not `checked` are so at each launch."""
         frame, boxes, transform = call.frame, call.boxes, call.transform
         count, (height, width), channels = boxes.shape[0], self.spec.options.size, self.spec.frame.channels
         item, (rows, columns) = frame.dtype.itemsize, frame.shape[-3:-1]
@@ -95,31 +75,23 @@ class CpuEngine:
             0, frame.strides[0] // item if self.spec.frame.indexed else 0, frame.strides[-3] // item,
             columns, rows, channels, index.ctypes.data, 0, 0, 0, width, height, self._planes, band,
             *(vector.ctypes.data for vector in own or self._vectors), *self._fixed, self._outside[maps],
-            channels if own else 0, *(_chroma(frame) if isinstance(frame, VideoView) else ()),
+            channels if own else 0,
         )  # fmt: skip
+        if isinstance(frame, VideoView):
+            values += 0, frame.chroma.strides[0] // item, frame.coding.coefficients.ctypes.data
         numbers = [OUT, *[TRANSFORM] * (transform is not None), FRAME, *[CHROMA] * (len(frame.planes) > 1)]
         arrays = zip(call.arrays, [*numbers, BOXES if checked else -1], strict=False)
-        host = None if checked else host_boxes(call, self.spec.options.outside, BOXES, 0)
+        host = None if checked else call.host_boxes(self.spec.options.outside, BOXES)
         return PreparedLaunch(
             values, list(arrays), self._kernel_for(maps), boxes=host, threads=number, held=(self, index, own)
         )
 
-    def run(
-        self,
-        frame: ArrayView,
-        boxes: np.ndarray,
-        out: ArrayView,
-        items: HostItems = NOTHING,
-        transform: ArrayView | None = None,
-    ) -> None:
-        """Fill `out` for checked float32 `boxes` (N, 4) or maps (N, 2, 3), and with `letterbox` the `transform` (N, 4).
-
-        `frame` is (F, H, W, C) if `items.frame_index` chooses from it.
-        """
-        call = Call(frame, view(boxes, "boxes"), out, transform=transform)
+    def run(self, call: Call, items: HostItems = NOTHING) -> None:
+        """Do a call with checked float32 boxes or maps; what its items have of their own comes from `items` alone."""
+        call = call._replace(items=NONE)
         launch(self.prepare(call, items, checked=True), call.addresses)
         if items.flip is not None:
-            self._flip(out.pointer, items.flip, transform)
+            self._flip(call.out.pointer, items.flip, call.transform)
 
     def _own(self, items: HostItems) -> list[np.ndarray]:
         """Gains, biases and paddings, (N, C) each, of items that have a normalisation of their own; else none."""
@@ -129,41 +101,31 @@ class CpuEngine:
         with np.errstate(over="ignore"):  # infinite, as on a GPU
             gain, pad = self.spec.gain / items.std, self.spec.pad / items.std + bias
         own = [np.ascontiguousarray(values, np.float32) for values in (gain, bias, pad)]
-        return [*own, stored(pad.ravel(), self.spec.dtype)]
+        return [*own, _stored(pad.ravel(), self.spec.dtype)]
 
     def _flip(self, out: int, flips: np.ndarray, transform: ArrayView | None) -> None:
         """Mirror finished items in place, and the ways back from them."""
         (height, width), channels = self.spec.options.size, self.spec.frame.channels
         pixel = itemsize(self.spec.dtype) * (channels // self._planes)
-        made = memory_at(out, (len(flips), self._planes, height, width), np.dtype((np.void, pixel)))
+        made = _memory_at(out, (len(flips), self._planes, height, width), np.dtype((np.void, pixel)))
         for number in np.flatnonzero(flips):
             item, flip = made[number], flips[number]
             item[...] = item[:, :: -1 if flip & 2 else 1, :: -1 if flip & 1 else 1].copy()
             if transform is not None:
-                back = memory_at(transform.pointer + 16 * int(number), (2, 2), np.dtype(np.float32))
+                back = _memory_at(transform.pointer + 16 * int(number), (2, 2), np.dtype(np.float32))
                 turned = np.array([flip & 1, flip >> 1], bool)
                 back[1, turned] += back[0, turned] * np.array([width, height], np.float32)[turned]
                 back[0, turned] *= -1
 
 
-def memory_at(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+def _memory_at(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """An array over memory that something else keeps alive."""
     nbytes = math.prod(shape) * dtype.itemsize
     return np.ndarray(shape, dtype, memoryview((ctypes.c_char * nbytes).from_address(address)))
 
 
-def _chroma(frame: VideoView) -> tuple[int, int, int]:
-    """Arguments of the kernels for video alone."""
-    plane = frame.chroma
-    return 0, plane.strides[0] // plane.dtype.itemsize, frame.coding.coefficients.ctypes.data
-
-
-def load(form: str, frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable[[int], Any]:
-    """The compiled kernel of a form, for frames and a dtype of results.
-
-    Forms are "crop", "options" and "antialias", and the filters "nearest" and "bicubic"; with "maps-" before it any
-    filter's of affine maps.
-    """
+def _load(form: str, frame_dtype: str, order: str, out_dtype: str) -> Callable[[int], Any]:
+    """The compiled kernel of a form: "crop", "options", "antialias", or a filter's, behind "maps-" of affine maps."""
 
     def build() -> Callable[..., None]:
         from octopus.kernels.cpu import antialias, crop, sampled
@@ -179,11 +141,10 @@ def load(form: str, frame_dtype: str, out_dtype: str, order: str = "RGB") -> Cal
     return compile.load(f"{form}-{frame_dtype}{ordered}-{out_dtype}", build)
 
 
-def stored(values: np.ndarray, dtype: str) -> np.ndarray:
+def _stored(values: np.ndarray, dtype: str) -> np.ndarray:
     """Float32 values as the CPU kernels store them: rounded and saturated to uint8, or the bits of small floats."""
     if dtype == "uint8":
-        rounded: np.ndarray = np.rint(values).clip(0, 255).astype(np.uint8)
-        return rounded
+        return np.rint(values).clip(0, 255).astype(np.uint8)  # type: ignore[no-any-return]
     if dtype == "float16":
         with np.errstate(over="ignore"):
             return values.astype(np.float16).view(np.uint16)

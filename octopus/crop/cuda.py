@@ -1,4 +1,4 @@
-"""The way to run a checked crop-and-resize call on a CUDA device."""
+"""Checked crop-and-resize calls on a CUDA device: which kernel, how its work is cut, its arguments, and uploads."""
 
 from __future__ import annotations
 
@@ -11,24 +11,18 @@ import numpy as np
 from octopus.arrays.launch import Cuda, PreparedLaunch, launch
 from octopus.arrays.results import itemsize
 from octopus.arrays.views import ArrayView, c_strides, dtype_name
+from octopus.backends.cuda import memory
 from octopus.backends.cuda.compile import function_of
-from octopus.backends.cuda.device import compute_capability, current
-from octopus.crop.check import NOTHING, Call, HostItems, are_maps, host_boxes, is_readable
+from octopus.backends.cuda.device import compute_capability, current, is_capturing
+from octopus.crop.check import NOTHING, Call, HostItems, are_maps, is_readable, kernel_dtype
 from octopus.crop.frame import TOP, VIDEO_DTYPES, VideoView
 from octopus.crop.spec import CropSpec, Kernel
 from octopus.errors import InputError
 from octopus.kernels.arguments import PLAIN, PLAIN_MANY, STREAM, Arguments
-from octopus.kernels.cuda.tiles import (
-    FIXED_SHAPES,
-    MAX_COLUMNS,
-    MAX_ITEMS,
-    MOST_BOXES_INSIDE,
-    ROWS,
-    SHAPES,
-    filter_shape,
-    tiling,
-)
+from octopus.kernels.cuda import tiles
 
+UPLOAD_BYTES = 1 << 16  # the driver copies this much out of pageable memory without waiting for the stream
+BOX_BYTES, MAP_BYTES, INDEX_BYTES = 16, 24, 4
 LINE_BYTES = 128  # of the cache; one prefetch each
 MAX_ROW_VALUES = 1 << 21  # of a result's row; the strips of longer ones could exceed the grid's third side
 MOST_BYTES = 1 << 32  # of a frame that is read in words: kernels count them in 32 bits
@@ -43,20 +37,17 @@ class Variant(NamedTuple):
 
     box_dtype: str
     index_dtype: str
-    values: int
-    words: bool
-    fixed: bool
+    values: int = 1
+    words: bool = False
+    fixed: bool = False
     items: tuple[str, ...] = ()  # of `Items.names`
 
 
 class Launcher:
     """What the launches of all kernels of a spec have in common.
 
-    Parameters
-    ----------
-    spec : CropSpec
-    values : int
-        Address in device memory of the gains, then the biases, then the padding; read for more than four channels.
+    `values` is the address in device memory of the gains, then the biases, then the padding; read for more than four
+    channels.
     """
 
     arguments: Arguments
@@ -91,15 +82,19 @@ class Launcher:
             inside = self.inside(frame, boxes)
             box_dtype = INSIDE if inside else "float32"
             place = (-1, 0) if inside else (self.arguments.place("boxes"), there.pointer)
-            host = host_boxes(call, self.spec.options.outside, *place)
-        variant = self._variant(frame, call.out.pointer, box_dtype, items.index_dtype, items.names)
+            host = call.host_boxes(self.spec.options.outside, *place)
+        index_dtype = kernel_dtype(items.frame_index, "int32")
+        variant = self._variant(frame, call.out.pointer, box_dtype, index_dtype, items.names)
         own, geometry = self._own(variant, frame, boxes.shape[0])
         size, several = frame.dtype.itemsize, self.spec.frame.indexed
         values = {
             "pitch": frame.strides[-3] // size, "width": frame.shape[-2], "height": frame.shape[-3], **own,
             "frames": frame.shape[0] if several else 1, "frame_step": frame.strides[0] // size if several else 0,
-            "flip_step": 0 if items.flip is None else items.flip.strides[0], **self._vectors, **_colours(frame),
+            "flip_step": 0 if items.flip is None else items.flip.strides[0], **self._vectors,
         }  # fmt: skip
+        if isinstance(frame, VideoView):
+            coefficients = (frame.coding.coefficients / np.float32(TOP)).tolist()
+            values |= {"chroma_pitch": frame.chroma.strides[0] // size, **dict(zip(COLOURS, coefficients, strict=True))}
         names = ["out", *["transform"] * (call.transform is not None), "frame", *["chroma"] * self._is_video]
         names += ["boxes" if host is None else ""]
         names += [name for name, array in zip(ITEMS, items, strict=True) if array is not None]
@@ -107,14 +102,14 @@ class Launcher:
         cuda = Cuda(function_of(self._kernel(variant)), geometry, current().device_id)
         return PreparedLaunch(
             self.arguments.words(values), list(zip(call.arrays, numbers, strict=True)), cuda, boxes=host,
-            tail_words=2 * MOST_BOXES_INSIDE * inside, held=there,
+            tail_words=2 * tiles.MOST_BOXES_INSIDE * inside, held=there,
         )  # fmt: skip
 
     def _variant(
         self, frame: ArrayView, out: int, box_dtype: str, index_dtype: str, items: tuple[str, ...] = ()
     ) -> Variant:
         """The kernel that the addresses and the result's width allow."""
-        return Variant(box_dtype, index_dtype, 1, False, False, items)
+        return Variant(box_dtype, index_dtype, items=items)
 
     def _own(self, variant: Variant, frame: ArrayView, count: int) -> tuple[dict[str, Any], tuple[int, ...]]:
         """The kernel's own arguments, and its grid and block."""
@@ -125,59 +120,47 @@ class Launcher:
 
 
 class StreamLauncher(Launcher):
-    """Launches `kernels.cuda.stream`, and where that can't do a frame or a result the plain kernel.
-
-    Parameters
-    ----------
-    spec : CropSpec
-    processors : int
-        Streaming multiprocessors of the GPU.
-    l2_bytes : int
-        Size of its L2 cache; a frame of more than half of it is not prefetched.
-    """
+    """Launches `kernels.cuda.stream`, and where that can't do a frame or a result the plain kernel."""
 
     arguments = STREAM
 
     def __init__(self, spec: CropSpec, processors: int, l2_bytes: int) -> None:
         super().__init__(spec)
-        self._processors, self._prefetch_limit = processors, l2_bytes // 2
+        self._processors, self._prefetch_limit = processors, l2_bytes // 2  # a larger frame is not prefetched
         kernel, (height, width) = spec.kernel, spec.options.size
         frame, planar = kernel.frame, kernel.layout == "NCHW"
         self._row_values = width if planar else width * frame.channels
         self._filtered = kernel.antialias
         self._whole = self._filtered or self._is_video  # a thread makes all channels of its columns
         self._words = frame.dtype == "uint8" and (frame.stored in (3, 4) or self._filtered)
-        self._planar, self._shape = planar, SHAPES[spec.dtype, planar]
+        self._planar, self._shape = planar, tiles.SHAPES[spec.dtype, planar]
         if self._filtered:
-            self._shape = filter_shape(frame.channels, planar)
+            self._shape = tiles.filter_shape(frame.channels, planar)
         elif self._is_video and not planar:
             self._shape = self._shape._replace(values=frame.channels)
         fixed = self._words and not self._filtered
-        self._fixed = FIXED_SHAPES.get((spec.dtype, planar)) if fixed else None
+        self._fixed = tiles.FIXED_SHAPES.get((spec.dtype, planar)) if fixed else None
         if spec.dtype == "uint8" and (spec.saturates or not spec.is_plain):
             self._fixed = None
-        sides = np.array([width, height], np.float32)
-        inverses = (1 / sides).tolist()
+        inverses = (1 / np.array([width, height], np.float32)).tolist()
         self._sides = dict(zip(SIDES, (width, height, *inverses), strict=True))
         self._plain = PlainLauncher(spec)
 
     def inside(self, frame: ArrayView, boxes: ArrayView) -> bool:
-        """Whether such boxes from the host can be among the arguments."""
-        return boxes.shape[0] <= MOST_BOXES_INSIDE and self._is_for(frame)
+        return boxes.shape[0] <= tiles.MOST_BOXES_INSIDE and self._is_for(frame)
 
     def _is_for(self, frame: ArrayView) -> bool:
         """The streaming kernel reads two pixels side by side, but under a filter, and a grid has a limit."""
         return frame.shape[-2] >= 2 and self._row_values <= MAX_ROW_VALUES
 
     def prepare(self, call: Call, there: Any = None) -> PreparedLaunch:
-        """As `Launcher`."""
         if not self._is_for(call.frame):
             return self._plain.prepare(call, there)
         return super().prepare(call, there)
 
     def _own(self, variant: Variant, frame: ArrayView, count: int) -> tuple[dict[str, Any], tuple[int, ...]]:
         shape = self._fixed if variant.fixed and self._fixed else self._shape._replace(values=variant.values)
-        tiles = tiling(shape, count, self.spec.options.size[0], self._row_values, self._processors)
+        made = tiles.tiling(shape, count, self.spec.options.size[0], self._row_values, self._processors)
         height, width, stored = frame.shape[-3:]
         pitch, stored = frame.strides[-3], 1 if self._is_video else stored
         frames, step = (frame.shape[0], frame.strides[0]) if self.spec.frame.indexed else (1, 0)
@@ -186,7 +169,7 @@ class StreamLauncher(Launcher):
             extent = min(extent, 2 * _bytes(frame.chroma))
         worthwhile = extent <= min(self._prefetch_limit, self.spec.nbytes(count))
         lines = extent // LINE_BYTES if worthwhile else 0
-        return {**self._sides, "rows": tiles.rows, "lines": lines}, (*tiles.grid, *tiles.block)
+        return {**self._sides, "rows": made.rows, "lines": lines}, (*made.grid, *made.block)
 
     def _variant(
         self, frame: ArrayView, out: int, box_dtype: str, index_dtype: str, items: tuple[str, ...] = ()
@@ -212,23 +195,15 @@ class StreamLauncher(Launcher):
 
 
 class PlainLauncher(Launcher):
-    """Launches the kernels with one column per thread, `crop`, `antialias` and `sampled`, for what `stream` can't do.
-
-    Parameters
-    ----------
-    spec, values
-        As of `Launcher`.
-    maps : bool
-        Whether boxes are affine maps.
-    """
+    """Launches the kernels with a column per thread, `crop`, `antialias` and `sampled`, for what `stream` can't do."""
 
     def __init__(self, spec: CropSpec, values: int = 0, maps: bool = False) -> None:
         super().__init__(spec, values)
         self._kind = spec.kernel._replace(maps=maps)
         height, width = spec.options.size
-        self._threads = min(-(-width // 32) * 32, MAX_COLUMNS)
+        self._threads = min(-(-width // 32) * 32, tiles.MAX_COLUMNS)
         self.arguments = PLAIN_MANY if spec.kernel.many_channels else PLAIN
-        self._tiles = -(-width // self._threads), -(-height // ROWS)
+        self._tiles = -(-width // self._threads), -(-height // tiles.ROWS)
 
     def _own(self, variant: Variant, frame: ArrayView, count: int) -> tuple[dict[str, Any], tuple[int, ...]]:
         (height, width), (across, down) = self.spec.options.size, self._tiles
@@ -240,12 +215,9 @@ class PlainLauncher(Launcher):
         return _plain_kernel(self._kind, box_dtype, variant.index_dtype, compute_capability(), variant.items)
 
 
-def _colours(frame: ArrayView) -> dict[str, Any]:
-    """Of video the pitch of the chroma and the coefficients for values from 0 to 1."""
-    if not isinstance(frame, VideoView):
-        return {}
-    values = (frame.coding.coefficients / np.float32(TOP)).tolist()
-    return {"chroma_pitch": frame.chroma.strides[0] // frame.dtype.itemsize, **dict(zip(COLOURS, values, strict=True))}
+def _bytes(frame: ArrayView) -> int:
+    """From the first byte of one frame to its last."""
+    return frame.shape[-3] * frame.strides[-3]
 
 
 @cache
@@ -293,23 +265,15 @@ def _plain_kernel(
     return compile.load("crop-" + "-".join(parts), build)
 
 
-def _bytes(frame: ArrayView) -> int:
-    """From the first byte of one frame to its last."""
-    return frame.shape[-3] * frame.strides[-3]
-
-
-UPLOAD_BYTES = 1 << 16  # the driver copies this much out of pageable memory without waiting for the stream
-BOX_BYTES, MAP_BYTES, INDEX_BYTES, TRANSFORM_BYTES = 16, 24, 4, 16
-
-
 def upload_capacity(max_boxes: int, indexed: bool, box_bytes: int = BOX_BYTES) -> int:
     """Boxes from the host, or affine maps, with their frame index, that travel at a time."""
     return min(max_boxes, UPLOAD_BYTES // (box_bytes + INDEX_BYTES * indexed))
 
 
-def upload_bytes(max_boxes: int, indexed: bool) -> int:
-    """Device memory for as many of either kind."""
-    return max(size * upload_capacity(max_boxes, indexed, size) for size in (BOX_BYTES, MAP_BYTES))
+def upload_bytes(max_boxes: int, indexed: bool) -> tuple[int, int]:
+    """Device memory for as many boxes or maps, and for their index."""
+    boxes = max(size * upload_capacity(max_boxes, indexed, size) for size in (BOX_BYTES, MAP_BYTES))
+    return boxes, INDEX_BYTES * indexed * upload_capacity(max_boxes, indexed)
 
 
 _captured: list[Any] = []  # what graphs read, which may live longer than the engines
@@ -322,49 +286,33 @@ class CudaEngine:
     through a buffer of at most 64 KiB; larger batches take several turns, each with a launch of its own. So do batches
     of more than 65535 boxes. Affine maps have a plain kernel of their own, loaded when it is first needed.
 
-    Parameters
-    ----------
-    spec : CropSpec
-    max_boxes : int
-        Capacity that the buffer for boxes from the host needs at most.
-    model : ArrayView
-        A frame like those to come; the kernel for it is loaded now.
-    box_dtype, index_dtype : str
-        Dtypes of the boxes and of the frame index to come; `INSIDE` for a few boxes from the host.
-    stream : cuda.core.Stream
-        On which memory is allocated.
-    maps : bool
-        Whether the boxes to come are affine maps.
+    The kernel for frames like `model`, boxes of `box_dtype` (`INSIDE` for a few from the host) and indices of
+    `index_dtype` is loaded now; memory is allocated on `stream`.
     """
 
     def __init__(
         self, spec: CropSpec, max_boxes: int, model: ArrayView, box_dtype: str, index_dtype: str, stream: Any,
         maps: bool = False,
     ) -> None:  # fmt: skip
-        from octopus.backends.cuda import memory
-        from octopus.backends.cuda.device import current, is_capturing
-
         self.spec = spec
-        self._is_capturing = is_capturing
-        self._copy = memory.copy
-        self.capacity = upload_capacity(max_boxes, spec.frame.indexed)
-        self._map_capacity = upload_capacity(max_boxes, spec.frame.indexed, MAP_BYTES)
-        boxes = upload_bytes(max_boxes, spec.frame.indexed)
-        index = INDEX_BYTES * self.capacity if spec.frame.indexed else 0
+        self._capacity, self._map_capacity = (
+            upload_capacity(max_boxes, spec.frame.indexed, size) for size in (BOX_BYTES, MAP_BYTES)
+        )
         many = spec.kernel.many_channels
         values = np.concatenate([spec.gain, spec.bias, spec.pad] if many else [np.empty(0, np.float32)])
-        self.device_boxes, self.device_index, self.device_values = (
-            memory.DeviceArray((nbytes,), np.uint8, stream=stream) for nbytes in (boxes, index, values.nbytes)
-        )
+        self.owned = [
+            memory.DeviceArray((nbytes,), np.uint8, stream=stream)
+            for nbytes in (*upload_bytes(max_boxes, spec.frame.indexed), values.nbytes)
+        ]
+        self._boxes, self._index, self._values = self.owned
         if many:
-            self._copy(self.device_values.pointer, values.ctypes.data, values.nbytes, stream)
-        self.owned = (self.device_boxes, self.device_index, self.device_values)
+            memory.copy(self._values.pointer, values.ctypes.data, values.nbytes, stream)
         self._own: dict[str, Any] = {}
         properties = current().properties
         self._launcher: Launcher = (
             StreamLauncher(spec, properties.multiprocessor_count, properties.l2_cache_size)
             if spec.kernel.streams
-            else PlainLauncher(spec, self.device_values.pointer)
+            else PlainLauncher(spec, self._values.pointer)
         )
         self._map_launcher: Launcher | None = None
         self.preload(model, box_dtype, index_dtype, maps)
@@ -377,89 +325,71 @@ class CudaEngine:
         if not maps:
             return self._launcher
         if self._map_launcher is None:
-            self._map_launcher = PlainLauncher(self.spec, self.device_values.pointer, maps=True)
+            self._map_launcher = PlainLauncher(self.spec, self._values.pointer, maps=True)
         return self._map_launcher
 
     def prepare(self, call: Call) -> PreparedLaunch | None:
         """What does a call, and others like it, in one launch; None if it takes more than that."""
         count, on_host, maps = call.boxes.shape[0], call.boxes.device == "cpu", are_maps(call.boxes.shape)
-        if count > MAX_ITEMS or self.spec.kernel.many_channels or any(a.device == "cpu" for a in call.items.arrays):
+        if (
+            count > tiles.MAX_ITEMS
+            or self.spec.kernel.many_channels
+            or any(a.device == "cpu" for a in call.items.arrays)
+        ):
             return None
-        if on_host and (maps or count > self.capacity or not is_readable(call.boxes)):
+        if on_host and (maps or count > self._capacity or not is_readable(call.boxes)):
             return None
-        return self._launcher_for(maps).prepare(call, self.device_boxes)
+        return self._launcher_for(maps).prepare(call, self._boxes)
 
     def run(self, call: Call, given: HostItems = NOTHING, stream: Any = None) -> None:
         """Queue the kernel for a frame on the GPU, and the upload of what else comes from the host.
 
         Boxes from the host are float32 that have been checked. The copy of a part of what is uploaded waits, in the
         order of the stream, for the kernel that reads the part before it.
-
-        Raises
-        ------
-        InputError
-            While a graph is captured: it would copy from where the boxes were at the time. For a count on the GPU of
-            more items than travel at a time: a launch knows nothing of the items before its own.
         """
-        count, items, maps = call.boxes.shape[0], call.items, are_maps(call.boxes.shape)
-        if self.spec.kernel.many_channels and self._is_capturing(stream):
-            _captured.append(self.device_values)
-        room = MAX_ITEMS
-        if call.boxes.device == "cpu" or given.any:
-            self.refuse_captured(stream)
-            room = self._map_capacity if maps else self.capacity
+        count, maps = call.boxes.shape[0], are_maps(call.boxes.shape)
+        if self.spec.kernel.many_channels and is_capturing(stream):
+            _captured.append(self._values)
+        arrays = {name: array for name, array in given._asdict().items() if array is not None}
+        room = tiles.MAX_ITEMS
+        if call.boxes.device == "cpu" or arrays:
+            if is_capturing(stream):  # the graph would have what was on the host then
+                raise InputError("boxes, and what each has of its own, must be on the GPU while a graph is captured")
+            room = self._map_capacity if maps else self._capacity
             if given.mean is not None:
                 room = min(room, UPLOAD_BYTES // (4 * self.spec.frame.channels))
-            if items.counted is not None and count > room:
+            if call.items.counted is not None and count > room:  # a launch knows nothing of the items before its own
                 raise InputError(
                     f"a count on the GPU, beside what items have on the host, is for up to {room} boxes, found "
                     f"{count}; bring frame_index, flip, mean and std to the GPU, too, or split the batch"
                 )
         for first in range(0, count, room):
             part, last = call.part(first, min(first + room, count)), first + room
-            own = {
-                name: self._upload(name, array[first:last], stream)
-                for name, array in given._asdict().items()
-                if array is not None
-            }
+            own = {name: self._upload(name, array[first:last], stream) for name, array in arrays.items()}
             part = part._replace(items=part.items._replace(**own))
             if maps and part.boxes.device == "cpu":
                 part = part._replace(boxes=self._upload("boxes", call.boxes.numpy()[first:last], stream))
-            prepared = self._launcher_for(maps).prepare(part, self.device_boxes)
-            launch(prepared, part.addresses, stream)
-
-    def refuse_captured(self, stream: Any) -> None:
-        """Raise `InputError` while a graph is captured: it would have the boxes that were on the host then."""
-        if self._is_capturing(stream):
-            raise InputError("boxes, and what each has of its own, must be on the GPU while a graph is captured")
+            launch(self._launcher_for(maps).prepare(part, self._boxes), part.addresses, stream)
 
     def _upload(self, name: str, values: np.ndarray, stream: Any) -> ArrayView:
         """Queue the copy of what items have of their own to the GPU, of at most 64 KiB.
 
         The driver has read it when this returns: of page-locked memory, which it would read later, a copy.
         """
-        from octopus.backends.cuda import memory
-
-        there = {"boxes": self.device_boxes, "frame_index": self.device_index}.get(name) or self._own.get(name)
+        there = {"boxes": self._boxes, "frame_index": self._index}.get(name) or self._own.get(name)
         if there is None:  # reserved at the first run that needs it
-            size = self.capacity * values.nbytes // len(values)
+            size = self._capacity * values.nbytes // len(values)
             there = self._own[name] = memory.DeviceArray((size,), np.uint8, stream=stream)
         if name in self._own:
             there.release_on(stream)
         pageable = np.array(values)
-        self._copy(there.pointer, pageable.ctypes.data, pageable.nbytes, stream)
+        memory.copy(there.pointer, pageable.ctypes.data, pageable.nbytes, stream)
         strides = c_strides(pageable.shape, pageable.dtype)
         return ArrayView(there.pointer, pageable.shape, strides, pageable.dtype, "cuda", "octopus", None)
 
     def read_boxes(self, boxes: ArrayView, stream: Any) -> np.ndarray:
-        """Boxes on the GPU as an array on the host, once the work before them on the stream is done.
-
-        Raises
-        ------
-        InputError
-            While a graph is captured, which nothing may wait for.
-        """
-        if self._is_capturing(stream):
+        """Boxes on the GPU as an array on the host, once the work before them on the stream is done."""
+        if is_capturing(stream):
             raise InputError(
                 'outside="error" reads the boxes, which a graph that is captured does not allow; '
                 'ask for outside="clip" or "pad"'
@@ -469,6 +399,6 @@ class CudaEngine:
     def read(self, array: ArrayView, stream: Any) -> np.ndarray:
         """The same of any contiguous array, where no graph is captured."""
         result = np.empty(array.shape, array.dtype)
-        self._copy(result.ctypes.data, array.pointer, result.nbytes, stream)
+        memory.copy(result.ctypes.data, array.pointer, result.nbytes, stream)
         stream.sync()
         return result

@@ -1,4 +1,4 @@
-"""What a frame is: its dtype and channels, and whether there are several."""
+"""Frames: arrays of pixels, one or several, and what video decoders give, luma and chroma at half its sides."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from octopus.arrays.pillow import is_pillow, rasters
 from octopus.arrays.views import ArrayView, c_strides, dtype_name, view
 from octopus.errors import InputError, shown, shown_type
 
+DTYPES = ("uint8", "uint16", "float32")
+MAX_CHANNELS = 64
+IMAGE_CHANNELS = (1, 3, 4)  # a first axis of so many, before a last one too long for channels, is channels first
+LOOKS_WIDE = 8  # pixels of a row
+
 # Shares of red and blue in the luma: ITU-R BT.601-7 (2.5.1), BT.709-6 (3.2), BT.2020-2 (table 4, non-constant).
 LUMA_SHARES = {"bt601": (0.299, 0.114), "bt709": (0.2126, 0.0722), "bt2020": (0.2627, 0.0593)}
 RANGES = ("limited", "full")
@@ -25,14 +30,7 @@ Range: TypeAlias = Literal["limited", "full"]
 
 
 class Coding(NamedTuple):
-    """What the numbers of a frame of video mean.
-
-    Attributes
-    ----------
-    kind : {"nv12", "p010"}
-    matrix : {"bt601", "bt709", "bt2020"}
-    range : {"limited", "full"}
-    """
+    """What the numbers of a frame of video mean: "nv12" or "p010", matrix and range as of `NV12`."""
 
     kind: str
     matrix: str
@@ -40,13 +38,10 @@ class Coding(NamedTuple):
 
     @property
     def coefficients(self) -> np.ndarray:
-        """What makes red, green and blue, 0 to 255 before they are clamped, of stored values y, u and v.
+        """Eight float32 that make red, green and blue, 0 to 255 before they are clamped, of stored values y, u and v.
 
-        Returns
-        -------
-        ndarray, (8,), float32, read-only
-            yg, rv, r0, gu, gv, g0, bu, b0 of `r = yg*y + rv*v + r0`, `g = yg*y + gu*u + gv*v + g0` and
-            `b = yg*y + bu*u + b0`. The same object for equal codings.
+        They are yg, rv, r0, gu, gv, g0, bu, b0 of `r = yg*y + rv*v + r0`, `g = yg*y + gu*u + gv*v + g0` and
+        `b = yg*y + bu*u + b0`; the same read-only object for equal codings, whose address launches hold.
         """
         return _coefficients(self)
 
@@ -75,11 +70,7 @@ def _coefficients(coding: Coding) -> np.ndarray:
 class VideoView(ArrayView):
     """A frame of video. The view itself is of the luma, with the shape (H, W, 3) of the frame that it stands for.
 
-    Attributes
-    ----------
-    chroma : ArrayView, (H/2, W/2, 2)
-        On the same side, of the same dtype; its strides are (pitch, 2 values, 1 value).
-    coding : Coding
+    `chroma` is (H/2, W/2, 2) on the same side, of the same dtype; its strides are (pitch, 2 values, 1 value).
     """
 
     chroma: ArrayView = field(kw_only=True)
@@ -87,22 +78,18 @@ class VideoView(ArrayView):
 
     @property
     def layout(self) -> tuple[Any, ...]:
-        """What the checks of a frame look at: all but its addresses."""
         return self.shape, self.strides, self.dtype, self.device, self.chroma.layout, self.coding
 
     @property
     def unowned(self) -> VideoView:
-        """The same without the arrays, which need not stay alive then."""
         return replace(self, owner=None, chroma=self.chroma.unowned)
 
     @property
     def planes(self) -> tuple[ArrayView, ...]:
-        """Luma and chroma."""
         return self, self.chroma
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the elements of both planes."""
         height, width, _ = self.shape
         return height * width * self.dtype.itemsize + self.chroma.nbytes
 
@@ -120,8 +107,12 @@ class Planes:
     kind: ClassVar[str]
 
     def __init__(self, y: Any, uv: Any, *, matrix: Matrix | None = None, range: Range | None = None) -> None:
-        _check_word("matrix", matrix, tuple(LUMA_SHARES), 40)
-        _check_word("range", range, RANGES, 20)
+        for name, value, allowed, cost in (("matrix", matrix, LUMA_SHARES, 40), ("range", range, RANGES, 20)):
+            if not isinstance(value, str) or value not in allowed:
+                raise InputError(
+                    f"{name}={shown(value)} is unknown; use one of {', '.join(allowed)}, as the video's metadata say: "
+                    f"there is no default, since a wrong {name} shifts colours by up to {cost} levels"
+                )
         self.y, self.uv, self.coding = y, uv, Coding(self.kind, str(matrix), str(range))
         video_view(self)
 
@@ -169,39 +160,15 @@ class NV12(Planes):
 class P010(Planes):
     """The same for 10 bits, in the upper bits of uint16; results are on the scale of 8 bits, 0 to 255, with fractions.
 
-    Parameters
-    ----------
-    y, uv : array, uint16
-        As of `NV12`. Limited range is 64 to 940 times 64, full range 0 to 1023 times 64; bits below count as fractions.
-    matrix, range
-        As of `NV12`.
-
-    Raises
-    ------
-    InputError
-        As `NV12`.
+    Limited range is 64 to 940 times 64, full range 0 to 1023 times 64; bits below count as fractions. Parameters and
+    errors are those of `NV12`, the planes of uint16.
     """
 
     kind = "p010"
 
 
-def _check_word(name: str, value: Any, allowed: tuple[str, ...], cost: int) -> None:
-    if not isinstance(value, str) or value not in allowed:
-        raise InputError(
-            f"{name}={shown(value)} is unknown; use one of {', '.join(allowed)}, as the video's metadata say: there is "
-            f"no default, since a wrong {name} shifts colours by up to {cost} levels"
-        )
-
-
 def video_view(frame: Planes) -> VideoView:
-    """Describe a frame of video without copying it.
-
-    Raises
-    ------
-    InputError
-        Unless both planes are on one side, of the right dtype, their sides fit, and the values of a row are side by
-        side.
-    """
+    """Describe a frame of video without copying it."""
     y, uv = view(frame.y, "frame.y"), view(frame.uv, "frame.uv")
     kind, dtype = frame.kind.upper(), VIDEO_DTYPES[frame.kind]
     for plane, name in ((y, "y"), (uv, "uv")):
@@ -222,8 +189,7 @@ def video_view(frame: Planes) -> VideoView:
         )
     if y.device != uv.device:
         raise InputError(f"y is on {y.device} and uv on {uv.device}; bring both to one side")
-    item = y.dtype.itemsize
-    pitch, pitch_uv = _pitch(y, "y", width), _pitch(uv, "uv", width)
+    item, pitch, pitch_uv = y.dtype.itemsize, _pitch(y, "y", width), _pitch(uv, "uv", width)
     if uv.device == "cuda" and (uv.pointer | pitch_uv) % (2 * item):
         raise InputError(
             f"the pairs of uv on the GPU must lie at multiples of {2 * item} bytes, found the address {uv.pointer} and "
@@ -255,52 +221,13 @@ def _pitch(plane: ArrayView, name: str, width: int) -> int:
     return pitch
 
 
-def held_shape(model: ArrayView) -> tuple[int, ...]:
-    """Shape of an array that holds a frame like `model`: of video both planes, one below the other."""
-    if isinstance(model, VideoView):
-        height, width, _ = model.shape
-        return height * 3 // 2, width
-    return model.shape
-
-
-def frame_in(held: Any, model: ArrayView) -> Any:
-    """A frame like `model` in such an array of NumPy or a `DeviceArray`."""
-    if not isinstance(model, VideoView):
-        return held
-    height, width, _ = model.shape
-    form: Any = NV12 if model.coding.kind == NV12.kind else P010
-    if isinstance(held, np.ndarray):
-        y, uv = held[:height], held[height:]
-    else:
-        y, uv = held.part(0, (height, width)), held.part(height * width, (height // 2, width))
-    return form(y, uv, matrix=model.coding.matrix, range=model.coding.range)
-
-
-DTYPES = ("uint8", "uint16", "float32")
-MAX_CHANNELS = 64
-IMAGE_CHANNELS = (1, 3, 4)  # a first axis of so many, before a last one too long for channels, is channels first
-LOOKS_WIDE = 8  # pixels of a row
-
-
 class FrameSpec(NamedTuple):
-    """All that a kernel is compiled for of a frame, whatever its size.
+    """All that a kernel is compiled for of a frame, whatever its size."""
 
-    Attributes
-    ----------
-    dtype : {"uint8", "uint16", "float32", "nv12", "p010"}
-        The last two are of the planes of a `VideoView`.
-    channels : int
-        Of the result, 1 to 64.
-    indexed : bool
-        Whether there are several frames, one of which every box names.
-    order : {"RGB", "BGR", "RGBA", "BGRA"}
-        How the channels are stored; "RGB" for any number of them, as they are.
-    """
-
-    dtype: str
-    channels: int
-    indexed: bool
-    order: str = "RGB"
+    dtype: str  # of `DTYPES` or `VIDEO_DTYPES`
+    channels: int  # of the result
+    indexed: bool  # whether there are several frames, one of which every box names
+    order: str = "RGB"  # how the channels are stored; "RGB" for any number of them, as they are
 
     @property
     def stored(self) -> int:
@@ -331,13 +258,7 @@ def pillow_frame(frame: Any, options: dict[str, Any]) -> Any:
 
 
 def frame_view(frame: Any) -> ArrayView:
-    """A frame, several in one array, or one of video.
-
-    Raises
-    ------
-    InputError
-        For a list of frames, and as `view` or `video_view`.
-    """
+    """A frame, several in one array, or one of video."""
     if isinstance(frame, Planes):
         return video_view(frame)
     if isinstance(frame, (list, tuple)):
@@ -349,14 +270,7 @@ def frame_view(frame: Any) -> ArrayView:
 
 
 def frame_spec(frame: ArrayView, order: str = "RGB") -> FrameSpec:
-    """What a frame is, after checking it.
-
-    Raises
-    ------
-    InputError
-        Unless it is (H, W, C), or several (F, H, W, C), of uint8, uint16 or float32, the values of a row side by side,
-        and has the channels of `order`.
-    """
+    """What a frame is, after checking it, its channels by their `order`."""
     if isinstance(frame, VideoView):
         if order != "RGB":
             raise InputError(
@@ -364,7 +278,7 @@ def frame_spec(frame: ArrayView, order: str = "RGB") -> FrameSpec:
                 "leave it out"
             )
         return FrameSpec(frame.coding.kind, 3, False)
-    if len(frame.shape) not in (3, 4) or frame.shape[-1] > MAX_CHANNELS or _channels_first(frame.shape):
+    if len(frame.shape) not in (3, 4) or frame.shape[-1] > MAX_CHANNELS or _looks_channels_first(frame.shape):
         raise InputError(_describe_shape(frame))
     if not of_dtype(frame, DTYPES):
         remedy = "frame.float()" if frame.family == "torch" else f"frame.astype({_library(frame)}.float32)"
@@ -378,7 +292,12 @@ def frame_spec(frame: ArrayView, order: str = "RGB") -> FrameSpec:
     *between, pitch, along, channel = frame.strides  # `between` frames, if there are several
     packed = (channel == item or frame.shape[-1] == 1) and along == item * frame.shape[-1]
     if not packed or any(step < 0 or step % item for step in (*between, pitch)):
-        raise InputError(_describe_strides(frame))
+        copy = "frame.contiguous()" if frame.family == "torch" else f"{_library(frame)}.ascontiguousarray(frame)"
+        why = " (its channels run backwards, as in frame[..., ::-1])" if channel < 0 else ""
+        raise InputError(
+            f"the pixels of a frame row must lie next to each other, found strides {frame.strides} bytes{why}; "
+            f"pass a contiguous copy: {copy}"
+        )
     if pitch // item > INT32_MAX:
         raise InputError(f"a frame row of {pitch} bytes is too long for 32-bit arithmetic")
     channels = check_order(order, frame.shape[-1], "frames")
@@ -392,20 +311,18 @@ def made_channels(frame: ArrayView, order: Any) -> int:
     return frame.shape[-1] if frame.shape else 0
 
 
-def _channels_first(shape: tuple[int, ...]) -> bool:
-    """Whether a small frame looks like (C, H, W): real ones of so few rows, yet wide and of many channels, are rare."""
+def _looks_channels_first(shape: tuple[int, ...]) -> bool:
+    """Real frames of so few rows, yet wide and of many channels, are rare."""
     return shape[-3] in IMAGE_CHANNELS and shape[-2] >= LOOKS_WIDE and shape[-1] > max(IMAGE_CHANNELS)
 
 
 def _describe_shape(frame: ArrayView) -> str:
-    found, torch = frame.shape, frame.family == "torch"
+    found = frame.shape
     if len(found) in (3, 4) and found[-3] in IMAGE_CHANNELS:
         order = "1, 2, 0" if len(found) == 3 else "0, 2, 3, 1"
-        remedy = (
-            f"frame.permute({order}).contiguous()"
-            if torch
-            else f"{_library(frame)}.ascontiguousarray(frame.transpose({order}))"
-        )
+        remedy = f"{_library(frame)}.ascontiguousarray(frame.transpose({order}))"
+        if frame.family == "torch":
+            remedy = f"frame.permute({order}).contiguous()"
         rare = f". If it has {found[-3]} rows, add some below" if found[-1] <= MAX_CHANNELS else ""
         return f"the channels of a frame come last, found them first in shape {found}; pass {remedy}{rare}"
     grey = "; a grey image is frame[..., None]" if len(found) == 2 else ""
@@ -415,15 +332,5 @@ def _describe_shape(frame: ArrayView) -> str:
     )
 
 
-def _describe_strides(frame: ArrayView) -> str:
-    copy = "frame.contiguous()" if frame.family == "torch" else f"{_library(frame)}.ascontiguousarray(frame)"
-    why = " (its channels run backwards, as in frame[..., ::-1])" if frame.strides[-1] < 0 else ""
-    return (
-        f"the pixels of a frame row must lie next to each other, found strides {frame.strides} bytes{why}; "
-        f"pass a contiguous copy: {copy}"
-    )
-
-
 def _library(frame: ArrayView) -> str:
-    """Whose `ascontiguousarray` to name."""
     return "cupy" if frame.family == "cupy" else "numpy"

@@ -2,31 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from octopus import backends
-from octopus.arrays.checks import Device, OneAtATime, check_known, check_stream, dtype_text
+from octopus.arrays.checks import Device, OneAtATime, check_known, check_stream, dtype_text, is_count
 from octopus.arrays.memo import dynamo_disabled
 from octopus.arrays.results import BFLOAT16
 from octopus.arrays.views import ArrayView
 from octopus.crop.api import CropPlan
-from octopus.crop.frame import frame_in, frame_view, held_shape
+from octopus.crop.frame import NV12, P010, VideoView, frame_view
 from octopus.crop.spec import PLAN_OPTIONS, PlanOptions, Size
 from octopus.errors import InputError, shown
 
 
-class _Slot(NamedTuple):
-    """What one frame under way needs: `buffer` lies in `host`, `frame` in `there`, which on the CPU is the same."""
+class _Slot:
+    """What one frame under way needs: the host writes `buffer`, in `host`, and the plan reads `frame`, in `there`."""
 
-    buffer: Any
-    frame: Any
-    host: np.ndarray
-    there: Any
-    plan: CropPlan
-    uploaded: Any = None
-    done: Any = None
+    def __init__(self, model: ArrayView, max_boxes: int, device: str, crops: Any, options: dict[str, Any]) -> None:
+        height, width, *_ = shape = model.shape
+        if isinstance(model, VideoView):  # both planes, one below the other
+            shape = height * 3 // 2, width
+        if device == "cpu":
+            self.host = np.zeros(shape, model.dtype)
+            self.there: Any = self.host
+        else:
+            from octopus.backends.cuda import memory
+            from octopus.backends.cuda.device import current
+
+            self.host = memory.pinned(shape, model.dtype)
+            self.host.fill(0)
+            self.there = memory.DeviceArray(shape, model.dtype, stream=crops)
+            self.uploaded, self.done = current().create_event(), current().create_event()
+        self.buffer, self.frame = (_frame_in(held, model) for held in (self.host, self.there))
+        self.plan = CropPlan(self.frame, max_boxes, device=device, stream=crops, **options)
+
+
+def _frame_in(held: Any, model: ArrayView) -> Any:
+    """A frame like `model` in an array of NumPy or a `DeviceArray`."""
+    if not isinstance(model, VideoView):
+        return held
+    height, width, _ = model.shape
+    form: Any = NV12 if model.coding.kind == NV12.kind else P010
+    if isinstance(held, np.ndarray):
+        y, uv = held[:height], held[height:]
+    else:
+        y, uv = held.part(0, (height, width)), held.part(height * width, (height // 2, width))
+    return form(y, uv, matrix=model.coding.matrix, range=model.coding.range)
 
 
 class FrameStream:
@@ -73,17 +96,9 @@ class FrameStream:
 
     @dynamo_disabled
     def __init__(
-        self,
-        frame: Any,
-        max_boxes: int,
-        size: Size = (224, 224),
-        *,
-        buffers: int = 2,
-        overlap: bool = True,
-        stream: Any = None,
-        device: Device = "auto",
-        **given: Unpack[PlanOptions],
-    ) -> None:
+        self, frame: Any, max_boxes: int, size: Size = (224, 224), *, buffers: int = 2, overlap: bool = True,
+        stream: Any = None, device: Device = "auto", **given: Unpack[PlanOptions],
+    ) -> None:  # fmt: skip
         check_known("FrameStream", given, PLAN_OPTIONS)
         model = frame_view(frame)
         if model.device != "cpu" or len(model.shape) != 3:
@@ -95,40 +110,22 @@ class FrameStream:
             raise InputError(
                 "a stream's results can't be of bfloat16; ask for float32 or float16, or make a CropPlan for tensors"
             )
-        if not isinstance(buffers, (int, np.integer)) or isinstance(buffers, bool) or buffers < 1:
+        if not is_count(buffers) or buffers < 1:
             raise InputError(f"buffers must be a positive integer, found {shown(buffers)}")
         options: dict[str, Any] = {"size": size, **given}
         self.device = backends.resolve(device)
         self._next, self._alone = 0, OneAtATime()
+        self._crops: Any = None
         if self.device == "cpu":
             check_stream(stream, self.device)
-            self._slots = [self._on_cpu(model, max_boxes, options) for _ in range(buffers)]
-            return
-        from octopus.backends.cuda import stream_of
-        from octopus.backends.cuda.device import current
+        else:
+            from octopus.backends.cuda import stream_of
+            from octopus.backends.cuda.device import current
 
-        self._crops = stream_of(stream)
-        self._uploads = current().create_stream() if overlap else self._crops
-        self._slots = [self._on_gpu(model, max_boxes, options) for _ in range(buffers)]
+            self._crops = stream_of(stream)
+            self._uploads = current().create_stream() if overlap else self._crops
+        self._slots = [_Slot(model, max_boxes, self.device, self._crops, options) for _ in range(buffers)]
         self.wait()
-
-    @staticmethod
-    def _on_cpu(model: ArrayView, max_boxes: int, options: dict[str, Any]) -> _Slot:
-        host = np.zeros(held_shape(model), model.dtype)
-        buffer = frame_in(host, model)
-        return _Slot(buffer, buffer, host, host, CropPlan(buffer, max_boxes, device="cpu", **options))
-
-    def _on_gpu(self, model: ArrayView, max_boxes: int, options: dict[str, Any]) -> _Slot:
-        from octopus.backends.cuda import memory
-        from octopus.backends.cuda.device import current
-
-        host = memory.pinned(held_shape(model), model.dtype)
-        host.fill(0)
-        there = memory.DeviceArray(host.shape, model.dtype, stream=self._crops)
-        buffer, frame = frame_in(host, model), frame_in(there, model)
-        plan = CropPlan(frame, max_boxes, device="cuda", stream=self._crops, **options)
-        events = (current().create_event(), current().create_event())
-        return _Slot(buffer, frame, host, there, plan, *events)
 
     def buffer(self) -> Any:
         """Where the next frame is to be written, (H, W, C); waits until its last upload is over.
@@ -140,7 +137,7 @@ class FrameStream:
             turn. What was written into it before is still there.
         """
         slot = self._slots[self._next]
-        if slot.uploaded is not None:
+        if self.device == "cuda":
             slot.uploaded.sync()
         return slot.buffer
 
@@ -165,18 +162,14 @@ class FrameStream:
             For bad boxes, or while another thread submits; the frame then stays the next one.
         """
         with self._alone:
-            return self._submit(boxes)
-
-    def _submit(self, boxes: Any) -> Any:
-        slot = self._slots[self._next]
-        if self.device == "cpu":
-            crops = slot.plan.run(slot.frame, boxes)
-        else:
-            self._upload(slot)
+            slot = self._slots[self._next]
+            if self.device == "cuda":
+                self._upload(slot)
             crops = slot.plan.run(slot.frame, boxes, stream=self._crops)
-            self._crops.record(slot.done)
-        self._next = (self._next + 1) % len(self._slots)
-        return crops
+            if self.device == "cuda":
+                self._crops.record(slot.done)
+            self._next = (self._next + 1) % len(self._slots)
+            return crops
 
     def _upload(self, slot: _Slot) -> None:
         """Queue a frame's upload behind the last crops that read its slot, and the crops to come behind it."""
@@ -191,7 +184,6 @@ class FrameStream:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Wait until everything that was submitted is done."""
         self.wait()
 
     def wait(self) -> None:

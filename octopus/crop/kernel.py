@@ -7,7 +7,7 @@ machine code. Nothing else is done, and what that call refuses is done again the
 
 The long way of a first call, or one that takes more than a launch: `CropKernel.check` refuses what the kernel is not
 for, and `CropKernel.execute` checks values, copies what comes from the host, and launches. `CropKernel.prepare` then
-makes the `PreparedCall` for the next such call, if one launch does all that it needs.
+makes the launch for the next such call, if one does all that it needs.
 """
 
 from __future__ import annotations
@@ -18,34 +18,20 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from octopus.arrays import streams
-from octopus.arrays.checks import boxes_view
+from octopus.arrays.checks import boxes_view, check_apart
 from octopus.arrays.launch import PreparedLaunch
 from octopus.arrays.memo import ALIGNMENT, PLAIN, frozen, modes, read
 from octopus.arrays.plan import Place, PlanMemory, Stage
 from octopus.arrays.results import check_out, result_view
 from octopus.arrays.views import ArrayView, view
-from octopus.crop.check import (
-    NONE,
-    Call,
-    Items,
-    are_maps,
-    check_count,
-    check_host_boxes,
-    check_host_maps,
-    check_items,
-    check_known_count,
-    check_planned_boxes,
-    check_planned_frame,
-    is_readable,
-    on_host,
-)
+from octopus.crop import check
+from octopus.crop.check import Call, Items, are_maps
 from octopus.crop.cpu import CpuEngine
 from octopus.crop.frame import frame_view
 from octopus.crop.spec import CropOptions, make_spec
 from octopus.errors import InputError
 
 ITEM_NAMES = ("frame_index", "flip", "mean", "std", "count")
-
 
 Maker: TypeAlias = Callable[[int | None], tuple[Any, int]]
 # A call as it was read: its key, which is all of it but addresses and values; addresses of the caller's `out`, frame,
@@ -63,7 +49,7 @@ def read_call(frame: Any, boxes: Any, size: Any, out: Any, stream: Any, options:
         if recording() or tracing():
             return NOT_READ
         if out is not None:
-            out = out, read(out, _result_view, key, addresses)
+            out = out, read(out, result_view, key, addresses)
         held = read(frame, frame_view, key, addresses), read(boxes, boxes_view, key, addresses), out
         if stream is not None:
             key.append(True)
@@ -74,10 +60,6 @@ def read_call(frame: Any, boxes: Any, size: Any, out: Any, stream: Any, options:
     except Exception:
         return NOT_READ
     return tuple(key), addresses, stream, held
-
-
-def _result_view(out: Any) -> ArrayView:
-    return result_view(out, "out")
 
 
 def _read_options(options: Mapping[str, Any], key: list[Any], addresses: list[int]) -> bool:
@@ -103,26 +85,15 @@ def _read_options(options: Mapping[str, Any], key: list[Any], addresses: list[in
 
 
 class PreparedCall(NamedTuple):
-    """What all calls of one key share.
-
-    Attributes
-    ----------
-    launch : PreparedLaunch
-    where : callable
-        The handle of the stream on which the library of the arrays works now; on a CPU how many threads may work.
-    place : Place or None
-        The only such handle or number that this is for; None if any.
-    own : ((array, address), (array, address) or None)
-        Memory for the result, and for the transforms of letterboxed items; of a plan.
-    new : (callable, callable or None)
-        In its place what makes such a pair, given the caller's stream or None.
-    """
+    """What all calls of one key share."""
 
     launch: PreparedLaunch
+    # The handle of the stream on which the library of the arrays works now; on a CPU how many threads may work.
     where: Callable[[], int]
-    place: Place | None
+    place: Place | None  # the only such handle or number that this is for; None if any
+    # Of a plan: (array, address) of memory for the result, and for the transforms of letterboxed items.
     own: tuple[tuple[Any, int] | None, tuple[Any, int] | None] | None = None
-    new: tuple[Maker, Maker | None] | None = None
+    new: tuple[Maker, Maker | None] | None = None  # in its place what makes such a pair, given the caller's stream
     has_transform: bool = False
 
     def run(self, asked: Asked, out: Any) -> Any:
@@ -142,31 +113,15 @@ class PreparedCall(NamedTuple):
         return None if self.launch(stream, addresses) else out
 
     def _made(self, result: bool, stream: int | None) -> tuple[Any, Any]:
-        """New memory: for the result, if that is wanted, and for transforms, if there are any."""
         assert self.new is not None
         make, transform = self.new
         return make(stream) if result else None, transform and transform(stream)
 
 
 class CropKernel:
-    """A kernel for frames and options of one kind, without memory for what it makes.
+    """A kernel for frames and options of one kind, without memory for what it makes; for the GPU `load` is to follow.
 
-    Parameters
-    ----------
-    frame : ArrayView
-        A frame like those to come; its pixels are not read.
-    options : CropOptions
-    max_boxes : int
-        Most boxes of a run.
-    device : {"cpu", "cuda"}
-        For the GPU `load` is to follow.
-    maps : bool
-        Whether the first boxes to come are affine maps, whose kernel is then loaded first.
-
-    Raises
-    ------
-    InputError
-        For options that don't fit the frame or `maps`, or more boxes than a launch can address.
+    If `maps`, the first boxes to come are affine maps, whose kernel is then loaded first.
     """
 
     stage: Stage | None = None  # of a plan for frames that come from the host to the GPU
@@ -175,7 +130,7 @@ class CropKernel:
         if maps:
             options.check_maps()
         self.spec = make_spec(frame, options)
-        check_count(self.spec, max_boxes)
+        check.check_count(self.spec, max_boxes)
         self.max_boxes, self.device, self._maps_first = max_boxes, device, maps
         self.model = frame.unowned  # the kernel must not keep the frame alive
         self.host_to_gpu = device == "cuda" and frame.device == "cpu"
@@ -196,19 +151,30 @@ class CropKernel:
 
         `most` is the number of items that are made, where the host knows it.
         """
-        check_planned_frame(frame, self.spec, self.model, self.host_to_gpu)
-        check_planned_boxes(boxes, self.max_boxes, self.device)
+        check.check_planned_frame(frame, self.spec, self.model, self.host_to_gpu)
+        check.check_planned_boxes(boxes, self.max_boxes, self.device)
         if are_maps(boxes.shape):
             self.spec.options.check_maps()
-        if most is not None:
-            check_known_count(most, boxes.shape[0])
-        if items.mean is not None and not self.spec.is_scaled_alone:
+        if most is not None and not 0 <= most <= boxes.shape[0]:
+            raise InputError(f"count must lie between 0 and the {boxes.shape[0]} boxes, found {most}")
+        if items.mean is not None and not (self.spec.options.mean is None and self.spec.options.std is None):
             raise InputError("mean and std of each item were given, and others when the plan was made")
-        check_items(items, frame, boxes, self.spec.frame.channels, self.device)
+        check.check_items(items, frame, boxes, self.spec.frame.channels, self.device)
 
-    def check_out(self, out: ArrayView, count: int) -> None:
-        """Refuse a result that is not exactly what a run would have made."""
-        check_out(out, self.spec.shape(count), self.spec.dtype, self.model.device)
+    def work(
+        self, frame: ArrayView, boxes: ArrayView, items: Items, most: int | None, result: Any, transform: Any,
+        stream: Any, is_own: bool,
+    ) -> Call:  # fmt: skip
+        """Do a call that `check` has seen; without `is_own` the result is the caller's `out`."""
+        target = result_view(result)
+        if is_own:
+            check_apart(target, "the plan's result", frame=frame)  # which may be that of the run before
+        else:
+            check_out(target, self.spec.shape(boxes.shape[0]), self.spec.dtype, self.model.device)
+            check_apart(target, frame=frame, boxes=boxes, **items.named)
+        call = Call(frame, boxes, target, items, None if transform is None else result_view(transform))
+        self._execute(call, most, stream)
+        return call
 
     def prepare(self, call: Call) -> PreparedLaunch | None:
         """What does a call that was done, and others like it; None if that takes more than one launch."""
@@ -216,7 +182,7 @@ class CropKernel:
         if not boxes.shape[0] or self.host_to_gpu:
             return None
         if self.device == "cpu":
-            alone = call.items is NONE and not are_maps(boxes.shape) and is_readable(boxes)
+            alone = call.items == check.NONE and not are_maps(boxes.shape) and check.is_readable(boxes)
             return self.engine.prepare(call) if alone else None
         there = [array for array in call.arrays if array.device == "cuda"]
         foreign = any(array.after is not None or array.family != call.frame.family for array in there)
@@ -225,34 +191,27 @@ class CropKernel:
         prepared: PreparedLaunch | None = self.engine.prepare(call)
         return prepared
 
-    def execute(self, call: Call, most: int | None, stream: Any) -> None:
-        """Do the work of a call whose arguments `check` has seen.
-
-        Raises
-        ------
-        InputError
-            For wrong values among what comes from the host.
-        """
-        call = call if most is None else call.head(most)
+    def _execute(self, call: Call, most: int | None, stream: Any) -> None:
+        """Do the work of a call, after checking the values of what comes from the host."""
+        call = call if most is None else call.part(0, most)
         frame, items = call.frame, call.items
         if call.boxes.device == "cpu":
             call = call._replace(boxes=view(self._checked(call.boxes, frame), "boxes"))
-        given = on_host(items, frame.shape[0])
+        given = check.on_host(items, frame.shape[0])
         if not call.boxes.shape[0]:
             return
         if self.device == "cpu":
-            self.engine.run(frame, call.boxes.numpy(), call.out, given, call.transform)
+            self.engine.run(call, given)
             return
-        results = (call.out,) if call.transform is None else (call.out, call.transform)
-        arrays = (*frame.planes, call.boxes, *results, *items.arrays)
-        queue = self.memory.enter(stream, arrays, call.boxes)
+        results = [array for array in (call.out, call.transform) if array is not None]
+        queue = self.memory.enter(stream, (*frame.planes, call.boxes, *results, *items.arrays), call.boxes)
         refuses = call.boxes.device == "cuda" and self.spec.options.outside == "error"
         found = self.engine.read_boxes(call.boxes, queue) if refuses else None
         if items.counted is not None and (refuses or self.stage is not None):
             # The host waits anyway, and must know which boxes to check, and which items to bring back.
             known = int(self.engine.read(items.counted, queue).item())
             call = call._replace(items=items._replace(counted=None))
-            call = call.head(min(max(known, 0), call.boxes.shape[0]))
+            call = call.part(0, min(max(known, 0), call.boxes.shape[0]))
         if found is not None:
             self._checked(found[: call.boxes.shape[0]], frame)
         if not call.boxes.shape[0]:
@@ -271,5 +230,5 @@ class CropKernel:
     def _checked(self, boxes: np.ndarray | ArrayView, frame: ArrayView) -> np.ndarray:
         (height, width), options = frame.shape[-3:-1], self.spec.options
         if are_maps(boxes.shape):
-            return check_host_maps(boxes, width, height, options.size, options.outside)
-        return check_host_boxes(boxes, width, height, options.outside)
+            return check.check_host_maps(boxes, width, height, options.size, options.outside)
+        return check.check_host_boxes(boxes, width, height, options.outside)

@@ -1,4 +1,4 @@
-"""What a crop-and-resize call comes to for a kind of frame, worked out once before any work."""
+"""What a call is asked for beside frame and boxes, and what that comes to for a kind of frame."""
 
 from __future__ import annotations
 
@@ -6,35 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, get_type_hints
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, get_args, get_type_hints
 
 import numpy as np
 
-from octopus.arrays.checks import (
-    INT32_MAX,
-    ORDERS,
-    TOPS,
-    Device,
-    check_choice,
-    checked_size,
-    dtype_text,
-    hint_at_units,
-    normalisation,
-    padding,
-    switch,
-)
+from octopus.arrays import checks
 from octopus.arrays.results import itemsize
 from octopus.arrays.views import ArrayView
 from octopus.crop.frame import VIDEO_DTYPES, FrameSpec, frame_spec
 from octopus.errors import InputError, shown
-from octopus.kernels.cuda.tiles import SCALAR_CHANNELS
 
-DTYPES = ("float32", "float16", "bfloat16", "uint8")
-LAYOUTS = ("NCHW", "NHWC")
-EDGES = ("box", "image")
-OUTSIDES = ("clip", "error", "pad")
-PAD_MODES = ("constant", "edge", "reflect")
-FILTERS = ("bilinear", "nearest", "bicubic")
 PAD_VALUE = 114.0  # the grey that detectors are trained with
 MAX_LETTERBOX_SIDE = 2**22  # `geometry.inner_size` rounds exactly up to here
 
@@ -43,18 +24,22 @@ class TorchDtype(Protocol):
     """A `torch.dtype`."""
 
     @property
-    def is_floating_point(self) -> bool:
-        """Whether it is."""
+    def is_floating_point(self) -> bool: ...
 
 
+DtypeName: TypeAlias = Literal["float32", "float16", "bfloat16", "uint8"]
 Layout: TypeAlias = Literal["NCHW", "NHWC"]
 Edge: TypeAlias = Literal["box", "image"]
 Outside: TypeAlias = Literal["clip", "error", "pad"]
 Channels: TypeAlias = Literal["RGB", "BGR", "RGBA", "BGRA"]
 PadMode: TypeAlias = Literal["constant", "edge", "reflect"]
 Filter: TypeAlias = Literal["bilinear", "nearest", "bicubic"]
-Dtype: TypeAlias = Literal["float32", "float16", "bfloat16", "uint8"] | type[np.generic] | np.dtype[Any] | TorchDtype
+Dtype: TypeAlias = DtypeName | type[np.generic] | np.dtype[Any] | TorchDtype
 Size: TypeAlias = int | Sequence[int] | np.ndarray[Any, np.dtype[np.integer[Any]]] | np.integer[Any]
+
+PAD_MODES, DTYPES = get_args(PadMode), get_args(DtypeName)
+CHOICES = {"layout": Layout, "edge": Edge, "dtype": DtypeName, "outside": Outside, "pad_mode": PadMode,
+           "channels": Channels, "filter": Filter}  # fmt: skip
 
 
 class Options(TypedDict, total=False):
@@ -74,7 +59,7 @@ class Options(TypedDict, total=False):
     channels: Channels
 
 
-class Items(TypedDict, total=False):
+class ItemOptions(TypedDict, total=False):
     """What each item has of its own: keyword arguments of `crop_resize` and `CropPlan.run`."""
 
     frame_index: Any
@@ -82,10 +67,10 @@ class Items(TypedDict, total=False):
     count: Any
 
 
-class CallOptions(Options, Items, total=False):
+class CallOptions(Options, ItemOptions, total=False):
     """Keyword arguments of `crop_resize` that don't decide what it returns."""
 
-    device: Device
+    device: checks.Device
 
 
 class PlanOptions(Options, total=False):
@@ -94,7 +79,7 @@ class PlanOptions(Options, total=False):
     letterbox: bool
 
 
-class RunOptions(Items, total=False):
+class RunOptions(ItemOptions, total=False):
     """Those of `CropPlan.run`."""
 
     mean: Any
@@ -121,11 +106,6 @@ class Kernel(NamedTuple):
     maps: bool = False  # affine maps in the place of boxes
 
     @property
-    def takes_options(self) -> bool:
-        """Whether the CUDA kernel has the arguments for options."""
-        return self.letterbox or self.frame.indexed or bool(self.pad_mode)
-
-    @property
     def streams(self) -> bool:
         """Whether the streaming CUDA kernel can do it."""
         if self.pad_mode or self.samples or (self.antialias and self.frame.dtype in VIDEO_DTYPES):
@@ -140,11 +120,13 @@ class Kernel(NamedTuple):
     @property
     def many_channels(self) -> bool:
         """Whether the CUDA kernel reads gains, biases and padding from memory."""
+        from octopus.kernels.cuda.tiles import SCALAR_CHANNELS
+
         return self.frame.channels > SCALAR_CHANNELS
 
     @property
     def options(self) -> dict[str, Any]:
-        """Keyword arguments with which all kernels are built."""
+        """Keyword arguments with which all CUDA kernels are built."""
         return {
             "edge": self.edge, "antialias": self.antialias, "letterbox": self.letterbox, "indexed": self.frame.indexed,
             "order": self.frame.order,
@@ -162,14 +144,9 @@ class Kernel(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CropOptions:
-    """The options of `crop_resize` and `CropPlan`, which says what each of them means; checked when made.
+    """The options of `crop_resize`, which says what each of them means; checked when made, alone and together.
 
-    Mean, standard deviation, scale and padding are checked against a frame's channels by `spec.make_spec`.
-
-    Raises
-    ------
-    InputError
-        Says which option is wrong, what it is, and what it may be.
+    Mean, standard deviation, scale and padding are checked against a frame's channels by `make_spec`.
     """
 
     size: Any = (224, 224)
@@ -188,51 +165,35 @@ class CropOptions:
     filter: str = "bilinear"
 
     def __post_init__(self) -> None:
-        size, dtype = checked_size(self.size), dtype_text(self.dtype, DTYPES)
-        check_choice("layout", self.layout, LAYOUTS)
-        check_choice("edge", self.edge, EDGES)
-        check_choice("dtype", dtype, DTYPES)
-        check_choice("outside", self.outside, OUTSIDES)
-        check_choice("pad_mode", self.pad_mode, PAD_MODES)
-        check_choice("channels", self.channels, ORDERS)
-        check_choice("filter", self.filter, FILTERS)
+        size = checks.checked_size(self.size)
+        object.__setattr__(self, "size", size)
+        object.__setattr__(self, "dtype", checks.dtype_text(self.dtype, DTYPES))
+        for name, words in CHOICES.items():
+            checks.check_choice(name, getattr(self, name), get_args(words))
         if self.pad_mode != "constant" and self.outside != "pad":
             raise InputError(
                 f'pad_mode={shown(self.pad_mode)} needs outside="pad", found outside={self.outside!r}; '
                 "otherwise nothing beyond the frame is made up"
             )
-        antialias, letterbox = switch("antialias", self.antialias), switch("letterbox", self.letterbox)
-        if antialias and self.filter != "bilinear":
+        for name in ("antialias", "letterbox"):
+            object.__setattr__(self, name, checks.switch(name, getattr(self, name)))
+        if self.antialias and self.filter != "bilinear":
             raise InputError(
                 f'antialias=True goes with filter="bilinear", found filter={self.filter!r}; whole images are reduced '
                 "with other filters by octopus.images.resize"
             )
-        if letterbox and max(size) > MAX_LETTERBOX_SIDE:
+        if self.letterbox and max(size) > MAX_LETTERBOX_SIDE:
             raise InputError(f"letterbox=True takes sides up to {MAX_LETTERBOX_SIDE}, found {size[0]}x{size[1]}")
-        if self.pad_value is not None and not letterbox and (self.outside, self.pad_mode) != ("pad", "constant"):
+        if self.pad_value is None:
+            object.__setattr__(self, "pad_value", PAD_VALUE)
+        elif not self.letterbox and (self.outside, self.pad_mode) != ("pad", "constant"):
             raise InputError(
                 f"pad_value={shown(self.pad_value)} was given, but nothing is padded with it; leave it out, or ask for "
                 'letterbox=True or outside="pad" with pad_mode="constant"'
             )
-        pad_value = PAD_VALUE if self.pad_value is None else self.pad_value
-        checked = {"size": size, "dtype": dtype, "antialias": antialias, "letterbox": letterbox,
-                   "pad_value": pad_value}  # fmt: skip
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
-
-    def kernel(self, frame: FrameSpec) -> Kernel:
-        """Which compiled kernel does this to such frames."""
-        pad_mode = self.pad_mode if self.outside == "pad" else ""
-        return Kernel(frame, self.dtype, self.layout, self.edge, self.antialias, self.letterbox, pad_mode, self.filter)
 
     def check_maps(self) -> None:
-        """Refuse what affine maps don't take.
-
-        Raises
-        ------
-        InputError
-            Names the first option that doesn't go with them.
-        """
+        """Refuse what affine maps don't take."""
         for name, usual in (("edge", "box"), ("antialias", False), ("letterbox", False)):
             found = getattr(self, name)
             if found != usual:
@@ -284,17 +245,16 @@ class CropSpec:
     @property
     def dtype(self) -> str:
         """Of the result."""
-        name: str = self.options.dtype
-        return name
+        return str(self.options.dtype)
 
     @cached_property
     def saturates(self) -> bool:
         """Whether values may lie so far outside 0 to 255 that a uint8 result must clamp them."""
-        if self.frame.dtype == "float32":
+        if self.frame.dtype == "float32" or self.dtype != "uint8":
             return self.dtype == "uint8"
-        top = TOPS[self.frame.dtype]
-        reached = [self.bias, self.gain * np.float32(top) + self.bias, *[self.pad] * self.options.letterbox]
-        return self.options.dtype == "uint8" and bool(np.min(reached) < -0.49 or np.max(reached) > 255.49)
+        top = np.float32(checks.TOPS[self.frame.dtype])
+        reached = [self.bias, self.gain * top + self.bias, *[self.pad] * self.options.letterbox]
+        return bool(np.min(reached) < -0.49 or np.max(reached) > 255.49)
 
     @cached_property
     def is_plain(self) -> bool:
@@ -302,32 +262,25 @@ class CropSpec:
         return bool(np.all(self.gain == 1) and np.all(self.bias == 0))
 
     @cached_property
-    def is_scaled_alone(self) -> bool:
-        """Whether there is neither a mean nor a standard deviation."""
-        return self.options.mean is None and self.options.std is None
-
-    @cached_property
     def kernel(self) -> Kernel:
         """Which compiled kernel does this."""
-        return self.options.kernel(self.frame)
+        options = self.options
+        pad_mode = options.pad_mode if options.outside == "pad" else ""
+        return Kernel(
+            self.frame, self.dtype, options.layout, options.edge, options.antialias, options.letterbox, pad_mode,
+            options.filter,
+        )  # fmt: skip
 
 
 def make_spec(frame: ArrayView, options: CropOptions) -> CropSpec:
-    """Check options against a frame like those to come.
-
-    Raises
-    ------
-    InputError
-        For a frame that no kernel reads, a number of channels that mean, standard deviation or padding don't have,
-        or an item that is too large.
-    """
+    """Check options against a frame like those to come: its number of channels, and the size of an item."""
     kind = frame_spec(frame, options.channels)
     height, width = options.size
-    if height * width * kind.channels > INT32_MAX:
+    if height * width * kind.channels > checks.INT32_MAX:
         raise InputError(
             f"one item of {height}x{width}x{kind.channels} has more than 2**31 - 1 values; ask for a smaller size"
         )
     given = options.mean, options.std, options.scale, kind.channels
-    hint_at_units("frame", kind.dtype, options.dtype, *given)
-    gain, bias = normalisation(*given)
-    return CropSpec(kind, options, gain, bias, padding(options.pad_value, gain, bias))
+    checks.hint_at_units("frame", kind.dtype, options.dtype, *given)
+    gain, bias = checks.normalisation(*given)
+    return CropSpec(kind, options, gain, bias, checks.padding(options.pad_value, gain, bias))

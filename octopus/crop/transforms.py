@@ -1,4 +1,4 @@
-"""From positions in letterboxed items back to the frame."""
+"""Affine maps of rotated boxes, and from positions in letterboxed items back to the frame."""
 
 from __future__ import annotations
 
@@ -49,7 +49,14 @@ def rotated_boxes(boxes: Any, size: Size = (224, 224)) -> Any:
     (1, 3, 32, 64)
     """
     height, width = checked_size(size)
-    boxes = _checked(boxes)
+    boxes = _checked(_listed(boxes, "boxes"), "boxes")
+    if tuple(boxes.shape) == (0,):
+        boxes = boxes.reshape(0, 5)
+    shape = tuple(boxes.shape)
+    if len(shape) != 2 or shape[1] != 5:
+        raise InputError(
+            f"boxes must have shape (N, 5), centre_x, centre_y, width, height and angle in degrees, found {shape}"
+        )
     library = sys.modules[family(boxes)]
     numbers = boxes.to(library.float64) if family(boxes) == "torch" else boxes.astype("float64")
     x, y, across, down, angle = (numbers[:, i] for i in range(5))
@@ -64,27 +71,6 @@ def rotated_boxes(boxes: Any, size: Size = (224, 224)) -> Any:
     ]  # fmt: skip
     maps = library.stack(rows, -1).reshape(-1, 2, 3)
     return maps.to(library.float32) if family(boxes) == "torch" else maps.astype("float32")
-
-
-def _checked(boxes: Any) -> Any:
-    if isinstance(boxes, (list, tuple)):
-        try:
-            boxes = np.asarray(boxes)
-        except (ValueError, TypeError, RuntimeError) as error:  # rows of different length, tensors on a GPU
-            raise InputError(f"boxes must be an array: {error}") from None
-        if boxes.shape == (0,):
-            boxes = boxes.reshape(0, 5)
-    if family(boxes) not in ("numpy", "torch", "cupy"):
-        raise InputError(f"boxes is {shown_type(boxes)}; pass a NumPy, torch or CuPy array, or a list")
-    check_dense(boxes, "boxes")
-    shape = tuple(boxes.shape)
-    if len(shape) != 2 or shape[1] != 5:
-        raise InputError(
-            f"boxes must have shape (N, 5), centre_x, centre_y, width, height and angle in degrees, found {shape}"
-        )
-    if "int" not in str(boxes.dtype) and "float" not in str(boxes.dtype):
-        raise InputError(f"boxes must be integers or floats, found {boxes.dtype}")
-    return boxes
 
 
 def map_back(positions: Any, transform: Any) -> Any:
@@ -119,33 +105,8 @@ def map_back(positions: Any, transform: Any) -> Any:
     >>> octopus.map_back([[[0, 16], [64, 48]]], transform).tolist()
     [[[10.0, 20.0], [110.0, 70.0]]]
     """
-    positions = _listed(positions)
-    _check(positions, transform)
-    shape = tuple(positions.shape)
-    pairs = positions.reshape(shape[0], math.prod(shape[1:]) // 2, 2)
-    scale, shift = transform[:, None, :2], transform[:, None, 2:]
-    return (pairs * scale + shift).reshape(shape)
-
-
-def _listed(positions: Any) -> Any:
-    if not isinstance(positions, (list, tuple)):
-        return positions
-    try:
-        return np.asarray(positions)
-    except (ValueError, TypeError, RuntimeError) as error:  # rows of different length, tensors on a GPU
-        raise InputError(f"positions must be an array: {error}") from None
-
-
-def _check(positions: Any, transform: Any) -> None:
-    for name, array in (("positions", positions), ("transform", transform)):
-        if family(array) not in ("numpy", "torch", "cupy"):
-            raise InputError(
-                f"{name} is {shown_type(array)}; pass a NumPy, torch or CuPy array (torch.as_tensor and "
-                "cupy.asarray take device arrays without a copy)"
-            )
-        check_dense(array, name)
-        if "int" not in str(array.dtype) and "float" not in str(array.dtype):
-            raise InputError(f"{name} must be integers or floats, found {array.dtype}")
+    positions = _checked(_listed(positions, "positions"), "positions")
+    transform = _checked(transform, "transform")
     if box_format(positions) not in ("", "XYXY"):
         raise InputError(
             f"positions are BoundingBoxes of the format {box_format(positions)}; convert them to XYXY first, with "
@@ -158,10 +119,35 @@ def _check(positions: Any, transform: Any) -> None:
     sides = [str(getattr(array, "device", "cpu")) for array in (positions, transform)]
     if sides[0] != sides[1]:
         raise InputError(f"positions lie on {sides[0]}, the transform on {sides[1]}; bring both to one side")
-    found, rows = tuple(positions.shape), tuple(transform.shape)
+    shape, rows = tuple(positions.shape), tuple(transform.shape)
     if len(rows) != 2 or rows[1] != 4:
         raise InputError(f"transform must have shape (N, 4), found {rows}")
-    if len(found) < 2 or found[0] != rows[0] or found[-1] not in (2, 4):
+    if len(shape) < 2 or shape[0] != rows[0] or shape[-1] not in (2, 4):
         raise InputError(
-            f"positions must have shape ({rows[0]}, ..., 2) or ({rows[0]}, ..., 4), one row per item, found {found}"
+            f"positions must have shape ({rows[0]}, ..., 2) or ({rows[0]}, ..., 4), one row per item, found {shape}"
         )
+    pairs = positions.reshape(shape[0], math.prod(shape[1:]) // 2, 2)
+    scale, shift = transform[:, None, :2], transform[:, None, 2:]
+    return (pairs * scale + shift).reshape(shape)
+
+
+def _listed(value: Any, name: str) -> Any:
+    if not isinstance(value, (list, tuple)):
+        return value
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError, RuntimeError) as error:  # rows of different length, tensors on a GPU
+        raise InputError(f"{name} must be an array: {error}") from None
+
+
+def _checked(array: Any, name: str) -> Any:
+    """A dense array of numbers, on which its own library then works."""
+    if family(array) not in ("numpy", "torch", "cupy"):
+        raise InputError(
+            f"{name} is {shown_type(array)}; pass a NumPy, torch or CuPy array (torch.as_tensor and cupy.asarray take "
+            "device arrays without a copy)"
+        )
+    check_dense(array, name)
+    if "int" not in str(array.dtype) and "float" not in str(array.dtype):
+        raise InputError(f"{name} must be integers or floats, found {array.dtype}")
+    return array

@@ -340,7 +340,7 @@ def put_in(monkeypatch: Any, made: PretendedGpu) -> PretendedGpu:
         (device, "missing", lambda: None), (of_cuda, "missing", lambda: None), (of_cuda, "require", lambda: None),
         (device, "_thread", SimpleNamespace(device=made)), (device, "_stream_type", lambda: Stream),
         (device, "_wrap", made.stream), (compile, "load", made.load),
-        (api, "_thread", threading.local()), (work, "_thread", threading.local()),
+        (api, "_thread", api._Memo()), (work, "_thread", threading.local()),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
     return made

@@ -12,9 +12,13 @@ from octopus import CropPlan, crop_resize
 
 COLD = """
 import numpy as np
+import octopus
 from profiled import entered
-from octopus import crop_resize
-print(len({file for file, _ in entered(crop_resize, np.zeros((9, 9, 3), np.uint8), [[1, 2, 7, 8]], 8, device="cpu")}))
+
+def call():
+    octopus.crop_resize(np.zeros((9, 9, 3), np.uint8), [[1, 2, 7, 8]], 8, device="cpu")
+
+print(len({file for file, _ in entered(call)}))
 """
 
 

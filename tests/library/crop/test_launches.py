@@ -148,7 +148,7 @@ def test_boxes_to_be_checked_are_read_back_but_not_into_a_graph(gpu, launched):
 
 def test_the_first_items_of_an_array_lie_where_it_does():
     given = OnGpu(np.zeros((5, 4), np.float32))
-    first = view(given, "boxes").head(2)
+    first = view(given, "boxes").part(0, 2)
     assert (first.shape, first.pointer, first.owner) == ((2, 4), given.pointer, given)
 
 

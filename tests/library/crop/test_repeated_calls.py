@@ -226,7 +226,7 @@ OTHERS += [
 
 
 def test_calls_alike_on_the_cpu_are_not_looked_at_again_and_others_are_right(monkeypatch):
-    monkeypatch.setattr(api, "_thread", threading.local())
+    monkeypatch.setattr(api, "_thread", api._Memo())
     for again, other in product((False, True), OTHERS):
         call = {"frame": FRAME, "boxes": BOXES, "size": 8} | other
         assert looked_at(crop_resize, **call, device="cpu") != again, other

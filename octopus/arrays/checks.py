@@ -1,4 +1,4 @@
-"""Checks that calls of all kinds share."""
+"""Checks that calls of all kinds share, boxes as detectors hold them, and values of each channel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import weakref
 from collections.abc import Iterable
 from dataclasses import replace
 from difflib import get_close_matches
-from types import TracebackType
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -22,12 +21,10 @@ class TorchDevice(Protocol):
     """A `torch.device`, which need not be installed."""
 
     @property
-    def type(self) -> str:
-        """Such as "cuda"."""
+    def type(self) -> str: ...
 
     @property
-    def index(self) -> int | None:
-        """The GPU's number."""
+    def index(self) -> int | None: ...
 
 
 Device: TypeAlias = Literal["auto", "cpu", "cuda"] | str | TorchDevice  # str: such as "cuda:0"
@@ -148,21 +145,10 @@ def hint_once(name: str, message: str) -> None:
 
 
 class OneAtATime:
-    """`with` this, one thread uses what belongs to a plan; a second one is refused, since both would write there.
-
-    Attributes
-    ----------
-    free : list
-        Of one element while no thread is inside; to take it and to put it back are atomic.
-
-    Raises
-    ------
-    InputError
-        If another thread is inside.
-    """
+    """`with` this, one thread uses what belongs to a plan; a second one is refused, since both would write there."""
 
     def __init__(self) -> None:
-        self.free = [True]
+        self.free = [True]  # empty while a thread is inside: to take the element and to put it back are atomic
         _all.add(self)
 
     def __reduce__(self) -> tuple[type[OneAtATime], tuple[()]]:
@@ -175,9 +161,7 @@ class OneAtATime:
         except IndexError:
             raise at_work() from None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.free.append(True)
 
 
@@ -206,13 +190,7 @@ ORDERS = ("RGB", "BGR", "RGBA", "BGRA")  # of channels as they are stored
 
 
 def check_order(order: str, number: int, what: str) -> int:
-    """Channels of the result for an order and the `number` that are stored of `what`, such as "images".
-
-    Raises
-    ------
-    InputError
-        For an order of another number of channels; "RGB" takes any number, as they are.
-    """
+    """Channels of the result for an order and the `number` that are stored of `what`, such as "images"."""
     if order == "RGB":
         return number
     if number != len(order):
@@ -221,13 +199,7 @@ def check_order(order: str, number: int, what: str) -> int:
 
 
 def per_channel(name: str, value: Any, default: float, channels: int) -> np.ndarray:
-    """One value per channel, (C,), float64; an array may have it along any one axis, such as (C, 1, 1).
-
-    Raises
-    ------
-    InputError
-        Unless it is one finite number, or one per channel, on the host.
-    """
+    """One value per channel, (C,), float64; an array may have it along any one axis, such as (C, 1, 1)."""
     values = np.asarray(default) if value is None else host_numbers(value, name)
     along_one_axis = values.size in (1, channels) and values.size == max(values.shape, default=1)
     if values.dtype.kind not in "iuf" or not along_one_axis or not np.isfinite(values).all():
@@ -236,13 +208,7 @@ def per_channel(name: str, value: Any, default: float, channels: int) -> np.ndar
 
 
 def normalisation(mean: Any, std: Any, scale: Any, channels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gain and bias of each channel, (C,), float32: `(value / scale - mean) / std` is `value * gain + bias`.
-
-    Raises
-    ------
-    InputError
-        As `per_channel`, and if `std` or `scale` are not positive, or together leave the range of float32.
-    """
+    """Gain and bias of each channel, (C,), float32: `(value / scale - mean) / std` is `value * gain + bias`."""
     mean = per_channel("mean", mean, 0.0, channels)
     std = per_channel("std", std, 1.0, channels)
     scale = per_channel("scale", scale, 1.0, channels)
@@ -270,30 +236,29 @@ def padding(value: Any, gain: np.ndarray, bias: np.ndarray) -> np.ndarray:
 def hint_at_units(what: str, source: str, dtype: str, mean: Any, std: Any, scale: Any, channels: int) -> None:
     """Warn, once per process, of normalisations that are legal and, for pixels of integers, hardly ever meant.
 
-    Parameters
-    ----------
-    what : str
-        What the caller calls pixels of the dtype `source`, such as "frame".
-    source, dtype : str
-        Dtypes of the pixels and of the result.
+    `source` and `dtype` are dtypes of the pixels, which the caller calls `what`, and of the result.
     """
     if source not in TOPS:
         return
     top = TOPS[source]
     if scale is not None:
-        if _beyond_reach(mean, std, scale, channels, top):
+        unit = per_channel("scale", scale, 1.0, channels)
+        means, stds = per_channel("mean", mean, 0.0, channels), per_channel("std", std, 0.0, channels)
+        if (np.maximum(means, stds) * unit > 2 * top).any():
             hint_once(
                 "scaled",
                 f"with scale= mean and std are in units of it, but they are far beyond the {source} {what}'s "
                 "largest value in that unit. Leave scale out, or divide both by it",
             )
         return
-    if _in_units_of_one(mean, std, channels):
-        hint_once(
-            "units",
-            f"mean and std look as if they were in units of 1, but the {what} is {source}, and they are in units "
-            f"of its values, 0 to {top}. Give scale={top} to use units of 1, or multiply both by {top}",
-        )
+    if mean is not None and std is not None:  # 0 and 1, which change nothing, are of any unit
+        both = np.concatenate([per_channel("mean", mean, 0.0, channels), per_channel("std", std, 1.0, channels)])
+        if (both >= 0).all() and (both <= 1).all() and (both % 1).any():
+            hint_once(
+                "units",
+                f"mean and std look as if they were in units of 1, but the {what} is {source}, and they are in units "
+                f"of its values, 0 to {top}. Give scale={top} to use units of 1, or multiply both by {top}",
+            )
     if source == "uint16" and dtype in ("uint8", "float16") and std is None:
         fate = "saturates at 255" if dtype == "uint8" else "overflows to infinity above 65504"
         hint_once(
@@ -303,35 +268,11 @@ def hint_at_units(what: str, source: str, dtype: str, mean: Any, std: Any, scale
         )
 
 
-def _in_units_of_one(mean: Any, std: Any, channels: int) -> bool:
-    """Whether both are given and such as of values from 0 to 1; 0 and 1, which change nothing, are of any unit."""
-    if mean is None or std is None:
-        return False
-    both = np.concatenate([per_channel("mean", mean, 0.0, channels), per_channel("std", std, 1.0, channels)])
-    return bool((both >= 0).all() and (both <= 1).all() and (both % 1).any())
-
-
-def _beyond_reach(mean: Any, std: Any, scale: Any, channels: int, top: int) -> bool:
-    """Whether mean or std, in units of `scale`, are more than twice what a pixel's value comes to."""
-    scale = per_channel("scale", scale, 1.0, channels)
-    mean, std = per_channel("mean", mean, 0.0, channels), per_channel("std", std, 0.0, channels)
-    return bool((np.maximum(mean, std) * scale > 2 * top).any())
-
-
 def boxes_view(boxes: Any, name: str = "boxes") -> ArrayView:
     """Boxes of any form as an array; what is empty holds no boxes.
 
-    Parameters
-    ----------
-    boxes : array (N, 4) or list, torchvision's `BoundingBoxes`, or an object that has such as `xyxy`
-        `BoundingBoxes` are converted by their format, on their side; the others are x1, y1, x2, y2.
-    name : str
-        What the caller calls them, for the error.
-
-    Raises
-    ------
-    InputError
-        For rotated `BoundingBoxes`, and as `view`.
+    Torchvision's `BoundingBoxes` are converted by their format, on their side; all others are x1, y1, x2, y2: arrays
+    (N, 4), lists, or an object that has such as `xyxy`.
     """
     if not isinstance(boxes, (np.ndarray, list, tuple, ArrayView)):
         if family(boxes) != "torch":
@@ -339,19 +280,17 @@ def boxes_view(boxes: Any, name: str = "boxes") -> ArrayView:
         elif type(boxes) is not sys.modules["torch"].Tensor and (layout := box_format(boxes)):
             return _converted(boxes, layout, name)
     found = view_of(boxes, name)
-    return _no_boxes(found) if found.shape == (0,) else found
+    if found.shape != (0,):
+        return found
+    if found.device == "cpu":
+        return view(np.empty((0, 4), found.dtype), "boxes")
+    return replace(found, shape=(0, 4), strides=c_strides((0, 4), found.dtype))
 
 
 def box_format(array: Any) -> str:
     """The format of torchvision's `BoundingBoxes`, such as XYWH; "" for anything else."""
     layout = getattr(array, "format", None)
     return "" if layout is None or family(array) != "torch" else str(getattr(layout, "value", layout))
-
-
-def _no_boxes(found: ArrayView) -> ArrayView:
-    if found.device == "cpu":
-        return view(np.empty((0, 4), found.dtype), "boxes")
-    return replace(found, shape=(0, 4), strides=c_strides((0, 4), found.dtype))
 
 
 def _converted(boxes: Any, layout: str, name: str) -> ArrayView:

@@ -128,13 +128,17 @@ def _load(form: str, frame_dtype: str, order: str, out_dtype: str) -> Callable[[
     """The compiled kernel of a form: "crop", "options", "antialias", or a filter's, behind "maps-" of affine maps."""
 
     def build() -> Callable[..., None]:
-        from octopus.kernels.cpu import antialias, crop, sampled
-
-        if form == "antialias":
-            return antialias.build(frame_dtype, out_dtype, order)
         filter = form.removeprefix("maps-")
+        if form == "antialias":
+            from octopus.kernels.cpu import antialias
+
+            return antialias.build(frame_dtype, out_dtype, order)
         if filter in sampling.TAPS:
+            from octopus.kernels.cpu import sampled
+
             return sampled.build(frame_dtype, out_dtype, filter, form != filter, order)
+        from octopus.kernels.cpu import crop
+
         return crop.build(frame_dtype, out_dtype, form == "options", order)
 
     ordered = "" if order == "RGB" else f"-{order.lower()}"

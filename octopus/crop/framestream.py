@@ -125,7 +125,8 @@ class FrameStream:
             self._crops = stream_of(stream)
             self._uploads = current().create_stream() if overlap else self._crops
         self._slots = [_Slot(model, max_boxes, self.device, self._crops, options) for _ in range(buffers)]
-        self.wait()
+        if self.device == "cuda":
+            self.wait()
 
     def buffer(self) -> Any:
         """Where the next frame is to be written, (H, W, C); waits until its last upload is over.

@@ -46,35 +46,29 @@ class PreparedLaunch:
 
     A call writes these into a copy of its words, in which machine code then does the rest, see `kernels.cpu.launches`:
     nothing is shared by calls, whatever threads or signals they come from.
-
-    Parameters
-    ----------
-    arguments : sequence of int
-        A word each, see `kernels.arguments`; the addresses of arrays may be 0.
-    arrays : sequence of (ArrayView or None, int)
-        In the order of a call's addresses, and which argument each address is, or -1. The first is written and must lie
-        apart from the others; None for one that may lie anywhere.
-    kernel : callable or Cuda
-        Of the CPU, from `compile.load`, whose first two arguments are the counter of its blocks and their number; or of
-        a GPU.
-    boxes : Boxes, optional
-        If the array number `boxes.at` holds boxes from the host.
-    threads : int
-        Of the CPU, at most.
-    tail_words : int
-        Length of a last argument that is an array by value: the boxes from the host.
-    table : ndarray, optional
-        What each call has a copy of, of whose first `column` rows it writes the first word. On a GPU, at most 64 KiB,
-        it is copied to the address `there`; on a CPU argument number `table_to` is its address.
-    held : object
-        What the arguments are addresses of.
     """
 
     def __init__(
-        self, arguments: Sequence[int], arrays: Sequence[tuple[ArrayView | None, int]],
-        kernel: Callable[[int], Any] | Cuda, *, boxes: Boxes | None = None, threads: int = 1, tail_words: int = 0,
-        table: np.ndarray | None = None, there: int = 0, table_to: int = -1, column: int = 0, held: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        arguments: Sequence[int],  # a word each, see `kernels.arguments`; the addresses of arrays may be 0
+        # In the order of a call's addresses, with the number of the argument that each address is, or -1. The first is
+        # written and must lie apart from the others; None for one that may lie anywhere.
+        arrays: Sequence[tuple[ArrayView | None, int]],
+        # Of the CPU, from `compile.load`, whose first two arguments are the counter of its blocks and their number; or
+        # of a GPU.
+        kernel: Callable[[int], Any] | Cuda,
+        *,
+        boxes: Boxes | None = None,  # if the array number `boxes.at` holds boxes from the host
+        threads: int = 1,  # of the CPU, at most
+        tail_words: int = 0,  # length of a last argument that is an array by value: the boxes from the host
+        # What each call has a copy of, of whose first `column` rows it writes the first word. On a GPU, at most 64 KiB,
+        # it is copied to the address `there`; on a CPU argument number `table_to` is its address.
+        table: np.ndarray | None = None,
+        there: int = 0,
+        table_to: int = -1,
+        column: int = 0,
+        held: Any = None,  # what the arguments are addresses of
+    ) -> None:
         head = [0] * at.HEAD
         head[at.ARRAYS], head[at.BOXES], head[at.ROOM_TO] = len(arrays), -1, -1
         records = [0] * len(arrays) + [n for view, argument in arrays for n in (*_extent(view), argument)]
@@ -136,17 +130,7 @@ class PreparedLaunch:
 
 
 def launch(prepared: PreparedLaunch, addresses: Sequence[int], stream: Any = None) -> None:
-    """Launch what has been checked, on a stream of cuda.core if that is a GPU's.
-
-    Raises
-    ------
-    OutOfMemoryError
-        If a kernel of the CPU is refused memory to work in.
-    InputError
-        For a result in memory that is read.
-    RuntimeError
-        With the driver's words, if it refuses.
-    """
+    """Launch what has been checked, on a stream of cuda.core if that is a GPU's."""
     reason = prepared(0 if stream is None else int(stream.handle), addresses)
     if reason == at.NO_MEMORY:
         raise threads.refused(1)

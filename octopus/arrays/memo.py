@@ -1,4 +1,4 @@
-"""What a call looks like, as a key under which what was prepared for the first such call is found by the next.
+"""How a call is entered: apart from what torch compiles, and by a key under which what was prepared is found again.
 
 A key holds all that checks look at: of arrays everything but their values and addresses, of which only the last four
 bits count, of options their values.
@@ -67,7 +67,7 @@ _TORCH = ("torch", "dtype"), ("torch", "device")
 
 
 class UnreadableError(Exception):
-    """An argument that no key stands for: the call is looked at closely, and nothing of it kept."""
+    """An argument that no key stands for, such as a tensor without values or an array of objects: nothing is kept."""
 
 
 def keep(memo: dict[Any, Any], key: Any, value: Any, most: int = MOST) -> Any:
@@ -81,17 +81,7 @@ def keep(memo: dict[Any, Any], key: Any, value: Any, most: int = MOST) -> Any:
 def read(array: Any, described: Callable[[Any], ArrayView], key: list[Any], addresses: list[int]) -> Any:
     """Add what an array looks like to a key, and its addresses to others; returns what keeps it alive.
 
-    Parameters
-    ----------
-    array
-        Read by its attributes if it is NumPy's or torch's own kind of array.
-    described : callable
-        Makes the view of any other.
-
-    Raises
-    ------
-    UnreadableError
-        For a tensor without values.
+    Arrays of NumPy and torch are read by their attributes; `described` makes the view of any other.
     """
     kind = type(array)
     if kind in _tensors:
@@ -128,13 +118,7 @@ modes: list[Callable[[], object]] = [bool, bool]  # torch's: true if it may reco
 
 
 def frozen(name: str, value: Any) -> Hashable:
-    """An option as something that stays what it is, whatever becomes of the array or list that it was.
-
-    Raises
-    ------
-    UnreadableError
-        For an array of objects; `InputError` for one on the GPU.
-    """
+    """An option as something that stays what it is, whatever becomes of the array or list that it was."""
     kind = type(value)
     if kind in PLAIN:
         return kind, value

@@ -16,17 +16,6 @@ from octopus.backends.cuda.device import current, is_capturing
 from octopus.errors import InputError
 
 
-def check_aligned(*arrays: ArrayView) -> None:
-    """Values in GPU memory must lie at multiples of their size: reading others ends all work of the process there."""
-    for array in arrays:
-        item = array.dtype.itemsize
-        if array.pointer % item and array.device == "cuda":
-            raise InputError(
-                f"values of {array.dtype} on the GPU must lie at multiples of {item} bytes, found some at "
-                f"{array.pointer:#x}; pass a copy"
-            )
-
-
 class Place:
     """Where prepared calls work: the handle of a stream, or on a CPU a number of threads; None if none is prepared."""
 
@@ -35,14 +24,9 @@ class Place:
 
 
 class PlanMemory(Place):
-    """Device memory that the runs of a plan share, whichever stream each of them is on.
+    """Device memory, allocated on `queue`, that the runs of a plan share, whichever stream each of them is on.
 
     It is given back behind the stream of the last run, should the plan go while work is under way.
-
-    Parameters
-    ----------
-    queue : cuda.core.Stream
-        On which the memory is allocated.
     """
 
     def __init__(self, queue: Any) -> None:
@@ -59,18 +43,8 @@ class PlanMemory(Place):
     def enter(self, stream: Any, arrays: Sequence[ArrayView], beside: ArrayView | None = None) -> Any:
         """The stream on which a run works, ordered behind the plan's run before and behind whoever writes the arrays.
 
-        Parameters
-        ----------
-        stream
-            The caller's. None: the current one of the first array's library, or else of that of `beside`.
-        arrays : sequence of ArrayView
-            What the run reads and writes.
-
-        Raises
-        ------
-        InputError
-            If they or the plan's own memory lie on another GPU, or values where no kernel can read them; the plan then
-            stays on its stream.
+        It is the caller's `stream`, or the current one of the first array's library, or else of that of `beside`. A
+        plan whose run is refused stays on its stream.
         """
         streams.check_ordinals(*arrays)
         if current().device_id != self._ordinal:
@@ -78,7 +52,12 @@ class PlanMemory(Place):
                 f"the plan's memory lies on GPU {self._ordinal} but this thread works with GPU {current().device_id}; "
                 "make a plan for each GPU, in the thread that uses it"
             )
-        check_aligned(*arrays)
+        for array in arrays:  # reading others ends all work of the process on the GPU
+            if array.pointer % (item := array.dtype.itemsize) and array.device == "cuda":
+                raise InputError(
+                    f"values of {array.dtype} on the GPU must lie at multiples of {item} bytes, found some at "
+                    f"{array.pointer:#x}; pass a copy"
+                )
         queue = streams.stream_for(arrays[0], beside, stream)
         if queue is not self.queue:
             self._move(queue)
@@ -107,17 +86,7 @@ class PlanMemory(Place):
 
 
 class Stage:
-    """Device memory for an array from the host, and for what is made of it.
-
-    Parameters
-    ----------
-    source_bytes : int
-        Of the largest array to come.
-    result_bytes : sequence of int
-        Of each result.
-    queue : cuda.core.Stream
-        On which the memory is allocated.
-    """
+    """Device memory for an array from the host of up to `source_bytes`, and for what is made of it."""
 
     def __init__(self, source_bytes: int, result_bytes: Sequence[int], queue: Any) -> None:
         from octopus.backends.cuda import memory
@@ -129,15 +98,9 @@ class Stage:
     def run(
         self, source: ArrayView, results: Sequence[ArrayView | None], queue: Any, submit: Callable[..., None]
     ) -> None:
-        """Bring the source to the GPU, queue the work there, bring the results back, and wait for them.
+        """Bring the source's planes to the GPU, queue the work there, bring the results back, and wait for them.
 
-        Parameters
-        ----------
-        source, results : ArrayView
-            On the host, the source's planes one after the other; None for a result that is not wanted.
-        queue : cuda.core.Stream
-        submit : callable
-            Queues the work, given the addresses of source and results on the GPU.
+        `submit` queues the work, given the addresses of source and results on the GPU; a result may not be wanted.
         """
         there, *made = self.owned
         pointer, elements = there.pointer, [np.ascontiguousarray(plane.numpy()) for plane in source.planes]
@@ -152,13 +115,7 @@ class Stage:
 
 
 class Plan:
-    """Base of plans. A constructor calls `_begin`, reserves with `_new`, and ends with `_hold`; a run enters `_memory`.
-
-    Attributes
-    ----------
-    device : {"cpu", "cuda"}
-        Where it works.
-    """
+    """Base: a constructor calls `_begin`, reserves with `_new`, and ends with `_hold`; a run enters `_memory`."""
 
     device: str
 

@@ -129,16 +129,14 @@ def new_view(array: Any, model: ArrayView, shape: tuple[int, ...], dtype: str) -
 
 
 def result_memory(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
-    """Uninitialised memory of the library of `model`, on its side.
+    """Uninitialised memory of the library of `model`, on its side; an `OutOfMemoryError` says how much is needed.
 
-    Raises
-    ------
-    OutOfMemoryError
-        Says how much is needed, and free where that can be told.
+    Libraries hand out device memory in the order of a stream; `stream` (of cuda.core) is the one that will use it,
+    None their current one.
     """
     check_family(model, dtype)
     try:
-        return empty_like_family(model, shape, dtype, stream)
+        return _empty(model, shape, dtype, stream)
     except Exception as error:  # every library raises a class of its own
         if "memory" not in str(error).lower() and not isinstance(error, MemoryError):
             raise
@@ -146,14 +144,42 @@ def result_memory(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: 
         raise OutOfMemoryError(f"{needed:,} bytes are needed for the result: {error}") from error
 
 
-def maker(model: ArrayView, shape: tuple[int, ...], dtype: str) -> Callable[[int | None], tuple[Any, int]]:
-    """What makes memory as `result_memory` does, and tells its address, given the handle of a stream or None.
+def _empty(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
+    if model.device == "cpu" and model.family != "torch":
+        return host_memory(shape, dtype)
+    if model.family in ("torch", "cupy"):
+        own = model.device == "cpu" or stream is None or streams.is_current(stream, model)
+    if model.family == "torch":
+        import torch
 
-    Raises
-    ------
-    OutOfMemoryError
-        As `result_memory` and `check_host_memory`.
-    """
+        kind, device = getattr(torch, dtype), _torch_device(model.device, model.ordinal)
+        if model.device == "cpu":
+            return torch.from_numpy(host_memory(shape, "int16" if dtype == BFLOAT16 else dtype)).view(kind)
+        with nullcontext() if own else torch.cuda.stream(torch.cuda.ExternalStream(int(stream.handle), device)):
+            return torch.empty(shape, dtype=kind, device=device)
+    if model.family == "cupy":
+        import cupy
+
+        with nullcontext() if own else cupy.cuda.ExternalStream(int(stream.handle)):
+            return cupy.empty(shape, dtype)
+    if model.family == "numba":
+        from numba import cuda
+
+        return cuda.device_array(shape, dtype)
+    from octopus.backends.cuda.memory import DeviceArray
+
+    return DeviceArray(shape, dtype, stream=stream)
+
+
+@cache
+def _torch_device(device: str, ordinal: int | None) -> Any:
+    import torch
+
+    return torch.device(device, ordinal) if device == "cuda" else torch.device("cpu")
+
+
+def maker(model: ArrayView, shape: tuple[int, ...], dtype: str) -> Callable[[int | None], tuple[Any, int]]:
+    """What makes memory as `result_memory` does, and tells its address, given the handle of a stream or None."""
     needed = math.prod(shape) * itemsize(dtype)
 
     def make(stream: int | None) -> tuple[Any, int]:
@@ -173,7 +199,7 @@ def maker(model: ArrayView, shape: tuple[int, ...], dtype: str) -> Callable[[int
         return make
     import torch
 
-    empty = partial(torch.empty, shape, dtype=getattr(torch, dtype), device=torch_device(model))
+    empty = partial(torch.empty, shape, dtype=getattr(torch, dtype), device=_torch_device(model.device, model.ordinal))
 
     def make_tensor(stream: int | None) -> tuple[Any, int]:
         if stream is not None:
@@ -201,74 +227,17 @@ def check_host_memory(needed: int, where: str = "the host", advice: str = ADVICE
         check_memory(needed, cpu.free_bytes(), where, advice)
 
 
-def empty_like_family(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: Any = None) -> Any:
-    """An uninitialised array of the same library and on the same side as `model`.
-
-    Libraries hand out device memory in the order of a stream; `stream` (of cuda.core) is the one that will use it,
-    None their current one.
-    """
-    if model.family == "torch":
-        return _empty_torch(model, shape, dtype, stream)
-    if model.device == "cpu":
-        return host_memory(shape, dtype)
-    if model.family == "cupy":
-        return _empty_cupy(model, shape, dtype, stream)
-    if model.family == "numba":
-        from numba import cuda
-
-        return cuda.device_array(shape, dtype)
-    from octopus.backends.cuda.memory import DeviceArray
-
-    return DeviceArray(shape, dtype, stream=stream)
-
-
-def torch_device(model: ArrayView) -> Any:
-    """Where torch would put an array beside this one."""
-    return _torch_device(model.device, model.ordinal)
-
-
-@cache
-def _torch_device(device: str, ordinal: int | None) -> Any:
-    import torch
-
-    return torch.device(device, ordinal) if device == "cuda" else torch.device("cpu")
-
-
-def _empty_torch(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
-    import torch
-
-    device, kind = torch_device(model), getattr(torch, dtype)
-    if model.device == "cpu":
-        made = torch.from_numpy(host_memory(shape, "int16" if dtype == BFLOAT16 else dtype))
-        return made.view(kind) if dtype == BFLOAT16 else made
-    if stream is None or streams.is_current(stream, model):
-        return torch.empty(shape, dtype=kind, device=device)
-    with torch.cuda.stream(torch.cuda.ExternalStream(int(stream.handle), device)):
-        return torch.empty(shape, dtype=kind, device=device)
-
-
-def _empty_cupy(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
-    import cupy
-
-    own = stream is None or streams.is_current(stream, model)
-    with nullcontext() if own else cupy.cuda.ExternalStream(int(stream.handle)):
-        return cupy.empty(shape, dtype)
-
-
 def host_copy(array: Any) -> np.ndarray:
     """An array in GPU memory as a NumPy array; waits for the GPU."""
     library = family(array)
     if library == "torch":
-        copied: np.ndarray = array.detach().cpu().numpy()
-    elif library == "cupy":
-        copied = array.get()
-    elif library in ("numba", "octopus"):
-        copied = array.copy_to_host()
-    else:
+        return array.detach().cpu().numpy()  # type: ignore[no-any-return]
+    if library == "cupy":
+        return array.get()  # type: ignore[no-any-return]
+    if library not in ("numba", "octopus"):
         from octopus.backends.cuda.memory import DeviceArray
 
         found = view(array, "offsets")
         current().sync()  # the array's library may use any stream
-        given = DeviceArray(found.shape, found.dtype, buffer=array, pointer=found.pointer)
-        copied = given.copy_to_host()
-    return copied
+        array = DeviceArray(found.shape, found.dtype, buffer=array, pointer=found.pointer)
+    return array.copy_to_host()  # type: ignore[no-any-return]

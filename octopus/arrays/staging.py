@@ -15,13 +15,7 @@ LEAST_BYTES = 1 << 14
 
 
 class Slot:
-    """A block of page-locked memory, which is given back once the copies from it are done.
-
-    Attributes
-    ----------
-    array : ndarray, (size,), uint8
-    address : int
-    """
+    """A block of page-locked memory, `array` at `address`, which is given back once the copies from it are done."""
 
     def __init__(self, nbytes: int) -> None:
         self.array = memory.pinned((nbytes,), np.uint8)
@@ -46,11 +40,6 @@ class Slot:
         self._copied.sync()
         self._kept = ()
 
-    def look(self) -> None:
-        """Let go of what had to stay until the copy was done, if it is."""
-        if self._kept and self._copied.is_done:
-            self._kept = ()
-
     def sent(self, queue: Any, *kept: Any) -> None:
         """Say that the work now on a stream is the last that reads this memory, and objects that it needs."""
         queue.record(self._copied)
@@ -60,12 +49,7 @@ class Slot:
 class Staging:
     """A few slots, used in turn, so that the host may write the next one while the GPU copies.
 
-    Parameters
-    ----------
-    slots : int
-        After so many calls the host waits for the first of them.
-    nbytes : int
-        Of each slot, made now; 0 leaves that to `take`.
+    After `slots` calls the host waits for the first of them. All are made now with `nbytes`, or each when it is taken.
     """
 
     def __init__(self, slots: int, nbytes: int = 0) -> None:
@@ -75,8 +59,8 @@ class Staging:
     def take(self, nbytes: int) -> Slot:
         """A slot of at least so many bytes, free to be written; the others let go of what nobody needs any more."""
         for other in self._slots:
-            if other is not None:
-                other.look()
+            if other is not None and other._kept and other._copied.is_done:
+                other._kept = ()
         number, self._next = self._next, (self._next + 1) % len(self._slots)
         slot = self._slots[number]
         if slot is not None:

@@ -29,55 +29,26 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 __all__ = [
-    "NV12",
-    "P010",
-    "CropPlan",
-    "DeviceError",
-    "FrameStream",
-    "InputError",
-    "MissingPackageError",
-    "OctopusError",
-    "OutOfMemoryError",
-    "RaggedBatch",
-    "RaggedPlan",
-    "TilePlan",
-    "best_within",
-    "blockmap",
-    "crop_resize",
-    "get_num_threads",
-    "images",
-    "keep_tiles",
-    "map_back",
-    "ops",
-    "otsu_threshold",
-    "rotated_boxes",
-    "set_num_threads",
-    "tile_means",
-    "tune",
-    "warm_up",
-]
+    "NV12", "P010", "CropPlan", "DeviceError", "FrameStream", "InputError", "MissingPackageError", "OctopusError",
+    "OutOfMemoryError", "RaggedBatch", "RaggedPlan", "TilePlan", "best_within", "blockmap", "crop_resize",
+    "get_num_threads", "images", "keep_tiles", "map_back", "ops", "otsu_threshold", "rotated_boxes", "set_num_threads",
+    "tile_means", "tune", "warm_up",
+]  # fmt: skip
 
 _MODULES = ("blockmap", "images", "ops")
-_LAZY = {
-    "NV12": "octopus.crop.frame",
-    "P010": "octopus.crop.frame",
-    "CropPlan": "octopus.crop.api",
-    "FrameStream": "octopus.crop.framestream",
-    "RaggedBatch": "octopus.ragged.batch",
-    "RaggedPlan": "octopus.ragged.plan",
-    "TilePlan": "octopus.tiles.api",
-    "best_within": "octopus.tiles.api",
-    "crop_resize": "octopus.crop.api",
-    "get_num_threads": "octopus.backends.cpu.threads",
-    "keep_tiles": "octopus.tiles.api",
-    "map_back": "octopus.crop.transforms",
-    "otsu_threshold": "octopus.tiles.api",
-    "rotated_boxes": "octopus.crop.transforms",
-    "set_num_threads": "octopus.backends.cpu.threads",
-    "tile_means": "octopus.tiles.api",
-    "tune": "octopus.ragged.tuner",
-    "warm_up": "octopus.warm",
+_NAMES = {  # of each module
+    "backends.cpu.threads": ("get_num_threads", "set_num_threads"),
+    "crop.api": ("CropPlan", "crop_resize"),
+    "crop.frame": ("NV12", "P010"),
+    "crop.framestream": ("FrameStream",),
+    "crop.transforms": ("map_back", "rotated_boxes"),
+    "ragged.batch": ("RaggedBatch",),
+    "ragged.plan": ("RaggedPlan",),
+    "ragged.tuner": ("tune",),
+    "tiles.api": ("TilePlan", "best_within", "keep_tiles", "otsu_threshold", "tile_means"),
+    "warm": ("warm_up",),
 }
+_LAZY = {name: module for module, names in _NAMES.items() for name in names}
 
 
 if not TYPE_CHECKING:  # a type checker would take any name for a good one
@@ -88,7 +59,7 @@ if not TYPE_CHECKING:  # a type checker would take any name for a good one
             return import_module(f"octopus.{name}")
         if name not in _LAZY:
             raise AttributeError(f"module 'octopus' has no attribute {name!r}")
-        found = globals()[name] = getattr(import_module(_LAZY[name]), name)
+        found = globals()[name] = getattr(import_module(f"octopus.{_LAZY[name]}"), name)
         return found
 
 

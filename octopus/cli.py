@@ -21,18 +21,10 @@ DESCRIPTION = "Crop, resize and normalise batches of items of different size in 
 
 
 class Command(NamedTuple):
-    """One command of `octopus`.
+    """One command of `octopus`."""
 
-    Attributes
-    ----------
-    help
-        One line for the list of commands.
-    run
-        Takes the arguments behind the command's name; returns the exit code, or raises `SystemExit` or an
-        `OctopusError`. Logging is set up by then.
-    """
-
-    help: str
+    help: str  # one line for the list of commands
+    # Takes the arguments behind the command's name; returns the exit code, or raises `SystemExit` or an `OctopusError`.
     run: Callable[[Sequence[str]], int]
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from typing import NamedTuple
 
@@ -19,25 +18,13 @@ PARTS = ("machine", "device", "backend", "data", "baseline", "sensor", "storage"
 
 
 class Finding(NamedTuple):
-    """One line of the diagnosis.
+    """One line of the diagnosis."""
 
-    Attributes
-    ----------
-    part
-        Heading: machine, device, backend, data, baseline, sensor or storage.
-    name, state
-        What was looked for; ``ok``, ``missing`` or ``broken``.
-    detail
-        What was found, or why nothing was.
-    remedy
-        What would provide it; empty where nothing is missing.
-    """
-
-    part: str
-    name: str
-    state: str
-    detail: str
-    remedy: str = ""
+    part: str  # heading, one of `PARTS`
+    name: str  # what was looked for
+    state: str  # `OK`, `MISSING` or `BROKEN`
+    detail: str  # what was found, or why nothing was
+    remedy: str = ""  # what would provide it; empty where nothing is missing
 
 
 Check = Callable[[], Iterable[Finding]]
@@ -46,10 +33,10 @@ Check = Callable[[], Iterable[Finding]]
 def diagnose() -> list[Finding]:
     """Run every check; an exception inside one becomes a finding. Sorted by `PARTS`, what is in none at the end."""
     findings: list[Finding] = []
-    added = [(entry.name, partial(_check_added, entry)) for entry in entry_points(group="octopus.checks")]
+    added = [(entry.name, entry) for entry in entry_points(group="octopus.checks")]
     for part, check in (*CHECKS, *added):
         try:
-            findings.extend(check())
+            findings.extend(check.load()() if isinstance(check, EntryPoint) else check())
         except Exception as error:  # the doctor must answer also on a machine that nobody foresaw
             text = f"{type(error).__name__}: {error}"
             findings.append(Finding(part, "check", BROKEN, text, "please report this as a bug"))
@@ -69,10 +56,6 @@ def package(part: str, name: str, remedy: str) -> Finding:
         return Finding(part, name, OK, version(name))
     except PackageNotFoundError:
         return Finding(part, name, MISSING, "not installed", remedy)
-
-
-def _check_added(entry: EntryPoint) -> Iterable[Finding]:
-    return entry.load()()
 
 
 def _machine() -> Iterator[Finding]:
@@ -122,8 +105,5 @@ def _storage() -> Iterator[Finding]:
 
 
 CHECKS: tuple[tuple[str, Check], ...] = (
-    ("machine", _machine),
-    ("device", _device),
-    ("backend", _backend),
-    ("storage", _storage),
-)
+    ("machine", _machine), ("device", _device), ("backend", _backend), ("storage", _storage),
+)  # fmt: skip

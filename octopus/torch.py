@@ -4,10 +4,11 @@
 
     crops = octopus.torch.crop_resize(frame, boxes, 224, scale=255)
 
-The functions here take and give what those of the same names in `octopus` and `octopus.images` do, for tensors. Called
-as usual they are those. While torch compiles or exports they are operators, `torch.ops.octopus.*`: one node of the
-graph, whose shapes and errors are known before anything runs. Their arguments are then numbers, words and tensors, and
-`out`, `stream` and `device` are the compiler's business. No gradient passes through them.
+The functions here take and give what those of the same names in `octopus` and `octopus.images` do, for tensors, and
+raise what they do. Called as usual they are those. While torch compiles or exports they are operators,
+`torch.ops.octopus.*`: one node of the graph, whose shapes and errors are known before anything runs. Their arguments
+are then numbers of Python, words and tensors, and `out`, `stream` and `device` are the compiler's business. No gradient
+passes through them.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ _OPTIONAL = (
     *_LISTS, "frame_index", "flip", "count", "source", "crop", "shortest", "merge", "temporal", "max_rows",
 )  # fmt: skip
 
+_ITEMS = ("frame_index", "flip", "count", "mean", "std")  # tensors of `_CROP`, in its order
 _NUMBERS = "float[]? mean=None, float[]? std=None, float[]? scale=None, ScalarType? dtype=None"
 _CROP = (  # torch wants tensors before the star
     "(Tensor frame, Tensor boxes, int[2] size, Tensor? frame_index=None, Tensor? flip=None, Tensor? count=None, "
@@ -58,25 +60,9 @@ _ROWS = (
 
 
 def crop_resize(frame: Tensor, boxes: Tensor, size: Any = (224, 224), **options: Any) -> Any:
-    """`octopus.crop_resize` of tensors, which torch may compile and export.
+    """`octopus.crop_resize` of tensors; boxes of int32, int64, float32 or float64.
 
-    Parameters
-    ----------
-    frame : Tensor, (H, W, C) or (F, H, W, C), uint8, uint16 or float32
-    boxes : Tensor, (N, 4) or (N, 2, 3), int32, int64, float32 or float64
-    size : (int, int) or int
-    **options
-        As in `octopus.crop_resize`. While torch compiles `mean` and `std` of each item are tensors (N, C), all other
-        numbers are Python's, and frames of video, `out`, `stream` and `device` are not to be had.
-
-    Returns
-    -------
-    Tensor, (N, C, height, width) or (N, height, width, C); with `letterbox` a pair of it and the transform
-
-    Raises
-    ------
-    InputError
-        As `octopus.crop_resize`, while compiling, too.
+    While torch compiles `mean` and `std` of each item are tensors (N, C), and there are no frames of video.
     """
     if not torch.compiler.is_compiling():
         return octopus.crop_resize(frame, boxes, size, **options)
@@ -91,24 +77,7 @@ def crop_resize(frame: Tensor, boxes: Tensor, size: Any = (224, 224), **options:
 
 
 def resize(images: Sequence[Tensor], size: Any, **options: Any) -> Any:
-    """`octopus.images.resize` of tensors, which torch may compile and export.
-
-    Parameters
-    ----------
-    images : list of Tensor, (H, W, C), (C, H, W) or (H, W)
-    size : (int, int) or int
-    **options
-        As in `octopus.images.resize`; while torch compiles without `out`, `stream` and `device`.
-
-    Returns
-    -------
-    Tensor, (N, C, height, width) or (N, height, width, C); with `letterbox` a pair of it and the transform
-
-    Raises
-    ------
-    InputError
-        As `octopus.images.resize`, while compiling, too.
-    """
+    """`octopus.images.resize` of a list of tensors."""
     if not torch.compiler.is_compiling():
         return of_images.resize(images, size, **options)
     _check_list(images)
@@ -118,35 +87,17 @@ def resize(images: Sequence[Tensor], size: Any, **options: Any) -> Any:
 
 
 def patch_rows(images: Sequence[Tensor], sizes: Any, **options: Any) -> tuple[Tensor, ...]:
-    """`octopus.images.patch_rows` of tensors, which torch may compile and export.
+    """`octopus.images.patch_rows` of a list of tensors.
 
-    Parameters
-    ----------
-    images : list of Tensor, (H, W, C), (C, H, W) or (H, W)
-    sizes : pairs of int, or a rule
-        As in `octopus.images.patch_rows`; while torch compiles a rule is `smart_sizes` or `fit_sizes` of
-        `octopus.images`, or a `functools.partial` of one with limits by name.
-    **options
-        As in `octopus.images.patch_rows`; while torch compiles without `out`, `stream` and `device`.
-
-    Returns
-    -------
-    (rows, grid), or with `max_rows` (rows, mask, shapes)
-
-    Raises
-    ------
-    InputError
-        As `octopus.images.patch_rows`, while compiling, too; then also for a rule of another name.
+    While torch compiles a rule for `sizes` is `smart_sizes` or `fit_sizes` of `octopus.images`, or a
+    `functools.partial` of one with limits by name.
     """
     if not torch.compiler.is_compiling():
         return of_images.patch_rows(images, sizes, **options)
     _check_list(images)
-    if not callable(sizes):
-        flat = [int(side) for pair in sizes for side in pair]
-        return tuple(torch.ops.octopus.patch_rows(list(images), flat, **_numbers(options)))
-    rule, limits = _rule_of(sizes)
-    made = torch.ops.octopus.patch_rows(list(images), [], rule=rule, limits=limits, **_numbers(options))
-    return tuple(made)
+    rule, limits = _rule_of(sizes) if callable(sizes) else ("", [])
+    flat = [] if rule else [int(side) for pair in sizes for side in pair]
+    return tuple(torch.ops.octopus.patch_rows(list(images), flat, rule=rule, limits=limits, **_numbers(options)))
 
 
 class CropResize(torch.nn.Module):
@@ -231,15 +182,9 @@ def _sizes(sizes: list[int], rule: str, limits: Sequence[int]) -> Any:
 
 
 # An operator is given what differs from the defaults of its schema, which are those of the functions that it calls.
-def _crop(
-    frame: Tensor, boxes: Tensor, size: list[int], frame_index: Any = None, flip: Any = None, count: Any = None,
-    item_mean: Any = None, item_std: Any = None, **options: Any,
-) -> Any:  # fmt: skip
-    for name, value in (("mean", item_mean), ("std", item_std)):
-        if value is not None:
-            options[name] = value
-    items = {"frame_index": frame_index, "flip": flip, "count": count}
-    return octopus.crop_resize(frame, boxes, tuple(size), **items, **options)
+def _crop(frame: Tensor, boxes: Tensor, size: list[int], *items: Any, **options: Any) -> Any:
+    given = {name: value for name, value in zip(_ITEMS, items, strict=False) if value is not None}
+    return octopus.crop_resize(frame, boxes, tuple(size), **given, **options)
 
 
 def _resize(images: list[Tensor], size: list[int], **options: Any) -> Any:
@@ -252,10 +197,7 @@ def _rows(
     return list(of_images.patch_rows(images, _sizes(sizes, rule, limits), **options))
 
 
-def _fake_crop(
-    frame: Tensor, boxes: Tensor, size: list[int], frame_index: Any = None, flip: Any = None, count: Any = None,
-    item_mean: Any = None, item_std: Any = None, **options: Any,
-) -> Any:  # fmt: skip
+def _fake_crop(frame: Tensor, boxes: Tensor, size: list[int], *_: Any, **options: Any) -> Any:
     """Results without values, after the checks that need none."""
     *sides, channels = frame.shape
     shape = (*(side if type(side) is int else 8 for side in sides), int(channels))  # a side may be unknown
@@ -263,14 +205,12 @@ def _fake_crop(
     model = ArrayView(0, shape, c_strides(shape, dtype), dtype, "cpu", "torch", None)
     check_box_shape((1, *(int(side) for side in boxes.shape[1:])), _numpy_dtype(boxes, "boxes"))
     checked = CropOptions(tuple(size), **_named(options))
-    made = _empty(frame, (boxes.shape[0], *make_spec(model, checked).item), options)
-    return (made, frame.new_empty((boxes.shape[0], 4), dtype=torch.float32)) if checked.letterbox else made
+    return _empty(frame, (boxes.shape[0], *make_spec(model, checked).item), options, checked.letterbox)
 
 
 def _fake_resize(images: list[Tensor], size: list[int], **options: Any) -> Any:
     checked, items = _images_as_asked("resize", images, None, size=tuple(size), **options)
-    made = _empty(images[0], items.shape, options)
-    return (made, images[0].new_empty((len(images), 4), dtype=torch.float32)) if checked.boxed else made
+    return _empty(images[0], items.shape, options, checked.boxed)
 
 
 def _fake_rows(
@@ -297,17 +237,17 @@ def _images_as_asked(operation: str, images: list[Tensor], sizes: Any, **options
     return checked, checked.items(spec, geometry.sides, wanted)
 
 
-def _empty(model: Tensor, shape: Sequence[Any], options: dict[str, Any]) -> Tensor:
-    return model.new_empty(shape, dtype=options.get("dtype", torch.float32))
+def _empty(model: Tensor, shape: Sequence[Any], options: dict[str, Any], transforms: bool = False) -> Any:
+    made = model.new_empty(shape, dtype=options.get("dtype", torch.float32))
+    return (made, model.new_empty((shape[0], 4), dtype=torch.float32)) if transforms else made
 
 
 def _numpy_dtype(tensor: Tensor, name: str) -> np.dtype:
     try:
         return np.dtype(_name(tensor.dtype))
     except TypeError:
-        raise InputError(
-            f"{name} has the dtype {_name(tensor.dtype)}, which NumPy doesn't know; convert it first"
-        ) from None
+        text = f"{name} has the dtype {_name(tensor.dtype)}, which NumPy doesn't know; convert it first"
+        raise InputError(text) from None
 
 
 def _name(dtype: Any) -> str:

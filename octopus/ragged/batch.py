@@ -14,7 +14,7 @@ from octopus.arrays.memo import dynamo_disabled
 from octopus.arrays.results import host_copy
 from octopus.arrays.views import ArrayView, family, view
 from octopus.errors import InputError, shown_type
-from octopus.ragged import convert, padded
+from octopus.ragged import convert
 from octopus.ragged.blockmap import offsets_of
 from octopus.ragged.check import (
     check_elements,
@@ -61,7 +61,9 @@ class RaggedBatch:
     ------
     InputError
         If the parts don't fit each other; the message names the first item that is wrong. For values that require a
-        gradient or are sparse.
+        gradient or are sparse. Methods raise it for what they don't take, as they say.
+    MissingPackageError
+        By methods that need torch or pyarrow, where it is not installed.
 
     Examples
     --------
@@ -101,21 +103,13 @@ class RaggedBatch:
     def from_list(cls, items: Iterable[Any]) -> RaggedBatch:
         """Copy NumPy arrays, or torch tensors of one device, into a batch.
 
-        Parameters
-        ----------
-        items : iterable of arrays
-            Of one dtype and number of dimensions. Tensors are taken without their gradients.
+        Items must share their dtype, number of dimensions, library and device; tensors are taken without their
+        gradients. An empty list has no dtype: use `from_arrays`.
 
         Returns
         -------
         RaggedBatch
             With `shapes`; values of NumPy, or of torch on the tensors' device.
-
-        Raises
-        ------
-        InputError
-            For no items (the dtype would be unknown: use `from_arrays`), or items of different dtype, dimensions,
-            library or device.
         """
         values, shapes = convert.joined(items)
         return cls.from_arrays(values, shapes)
@@ -129,11 +123,6 @@ class RaggedBatch:
         -------
         RaggedBatch
             Shares `values`; has a copy of `shapes`, and offsets made from them.
-
-        Raises
-        ------
-        InputError
-            If the shapes have another number of elements than there are values, or can't be shapes.
         """
         return cls(values, offsets_of(integers(shapes, "shapes", 2)), shapes)
 
@@ -142,17 +131,12 @@ class RaggedBatch:
     def from_offsets(cls, values: Any, offsets: Any) -> RaggedBatch:
         """Wrap sequences that lie one after the other: values (T,), integer offsets (N + 1,) on the host or the GPU.
 
-        The values are not copied, nor are offsets in GPU memory.
+        Offsets on the host must rise from 0 to the number of values.
 
         Returns
         -------
         RaggedBatch
-            Shares `values`; `shapes` is None.
-
-        Raises
-        ------
-        InputError
-            If offsets on the host don't rise from 0 to the number of values.
+            Shares `values`, and offsets in GPU memory; `shapes` is None.
         """
         return cls(values, offsets)
 
@@ -162,19 +146,13 @@ class RaggedBatch:
         """Wrap a nested tensor of torch with the jagged layout, (N, j) or (N, j, ...), on the CPU or a GPU.
 
         The values are shared where they are contiguous. The offsets stay on their device, and nothing waits for it.
-        Items have the shape (j, ...). No gradient passes through a batch.
+        Items have the shape (j, ...). No gradient passes through a batch. Refuses the strided layout, holes between
+        the items, and another ragged side than the first.
 
         Returns
         -------
         RaggedBatch
             Flat values of torch; `shapes` is None, and `inner` has the sides after j.
-
-        Raises
-        ------
-        InputError
-            For anything else: the strided layout, holes between the items, another ragged side than the first.
-        MissingPackageError
-            If torch is not installed.
         """
         values, offsets, jagged = convert.from_torch(nested)
         return cls(values, offsets, jagged=jagged)
@@ -191,29 +169,17 @@ class RaggedBatch:
         -------
         RaggedBatch
             Read-only values of NumPy, as Arrow's memory is; `shapes` is None.
-
-        Raises
-        ------
-        InputError
-            For another type, or nulls.
-        MissingPackageError
-            If pyarrow is not installed.
         """
         return cls(*convert.from_arrow(array))
 
     @dynamo_disabled
     def like(self, values: Any) -> RaggedBatch:
-        """A batch of items of the same shapes with other values (T,), of any dtype.
+        """A batch of items of the same shapes with as many other values (T,), of any dtype.
 
         Returns
         -------
         RaggedBatch
-            Shares `values`, and the offsets and shapes of this batch.
-
-        Raises
-        ------
-        InputError
-            If their number differs, they are not flat, or they are on the host where the offsets are not.
+            Shares `values`, and the offsets and shapes of this batch; offsets on the GPU need values there.
         """
         found = flat_view(values)
         if found.shape[0] != self.size:
@@ -226,7 +192,7 @@ class RaggedBatch:
 
     @dynamo_disabled
     def to(self, device: Any, non_blocking: bool = False) -> RaggedBatch:
-        """The batch with its values on another side: one copy, whatever the number of items.
+        """A batch of tensors with its values on another side: one copy, whatever the number of items.
 
         Parameters
         ----------
@@ -240,18 +206,13 @@ class RaggedBatch:
         -------
         RaggedBatch
             Offsets on the host stay there; those in GPU memory are copied to the host for values on the host.
-
-        Raises
-        ------
-        InputError
-            If the values are no tensor of torch.
         """
         moved = self._tensor("to").to(device=device, non_blocking=non_blocking)
         return (self if moved.is_cuda else self.offsets_to_host()).like(moved)
 
     @dynamo_disabled
     def pin_memory(self) -> RaggedBatch:
-        """The batch with its values in page-locked memory, from which a GPU copies by itself.
+        """A batch of tensors with its values in page-locked memory, from which a GPU copies by itself.
 
         A `DataLoader` with `pin_memory=True` calls this.
 
@@ -259,11 +220,6 @@ class RaggedBatch:
         -------
         RaggedBatch
             Shares the values if they lie in such memory already.
-
-        Raises
-        ------
-        InputError
-            If the values are no tensor of torch.
         """
         return self.like(self._tensor("pin_memory").pin_memory())
 
@@ -275,12 +231,7 @@ class RaggedBatch:
     def __getitem__(self, index: int) -> Any:
         """A view of one item, of the same library as the values; writing to it writes to the batch.
 
-        Raises
-        ------
-        IndexError
-            If there is no such item.
-        InputError
-            If the index is no integer, or the offsets are in GPU memory; see `offsets_to_host`.
+        Raises `IndexError` if there is no such item, and `InputError` for no integer or offsets in GPU memory.
         """
         index = item_number(index, len(self))
         offsets = self._host_offsets("an item")
@@ -303,14 +254,8 @@ class RaggedBatch:
 
     @property
     def inner(self) -> tuple[int, ...]:
-        """The sides that all items of a batch without `shapes` share, after their first.
-
-        Returns
-        -------
-        tuple of int
-            `(D,)` for items (j, D) of a nested tensor, see `from_torch`. () for all other batches: their items are
-            (j,), or have the sides that `shapes` says.
-        """
+        """The sides that all items of a batch without `shapes` share after their first: `(D,)` for items (j, D) of a
+        nested tensor, see `from_torch`, and () for all other batches."""
         return () if self.jagged is None else self.jagged.shape[1:]
 
     @dynamo_disabled
@@ -321,11 +266,6 @@ class RaggedBatch:
         -------
         RaggedBatch
             Shares the values; this batch itself if its offsets are on the host.
-
-        Raises
-        ------
-        InputError
-            If the offsets don't rise from 0 to the number of values.
         """
         if self.offsets_on_host:
             return self
@@ -339,17 +279,12 @@ class RaggedBatch:
         -------
         list of arrays
             As `batch[i]` gives them, of the same library as the values.
-
-        Raises
-        ------
-        InputError
-            If the offsets are in GPU memory.
         """
         return list(self)
 
     @dynamo_disabled
     def to_padded(self, fill: float = 0) -> Any:
-        """A copy of a batch on the host as one array, (N, longest side, ...), `fill` where an item has no element.
+        """A copy of a batch on the host as one array, `fill`, which its dtype must hold, where an item has no element.
 
         Returns
         -------
@@ -358,19 +293,16 @@ class RaggedBatch:
 
         Raises
         ------
-        InputError
-            If the values are in GPU memory, or the dtype can't hold `fill`.
         OutOfMemoryError
             If there is no room for it.
         """
         if self.device != "cpu":
             raise InputError("to_padded needs values in host memory; on a GPU use to_torch().to_padded_tensor(fill)")
-        sides = padded.sides_of(self.offsets, self.inner) if self.shapes is None else self.shapes
-        return padded.padded(view(self.values, "values"), sides, fill)
+        return convert.padded(view(self.values, "values"), self.offsets, self.shapes, self.inner, fill)
 
     @dynamo_disabled
     def to_torch(self) -> Any:
-        """A nested tensor of torch with the jagged layout that shares the values, (N, j) or (N, j, ...).
+        """A nested tensor of torch with the jagged layout that shares the values of items that differ in one side.
 
         Of a batch from `from_torch` it has the very offsets of that tensor, so that torch can combine the two. Others
         are copied from the host to where the values are.
@@ -378,38 +310,20 @@ class RaggedBatch:
         Returns
         -------
         torch.Tensor
-            Nested, on the side of the values.
-
-        Raises
-        ------
-        InputError
-            If items differ in another side than their first.
-        MissingPackageError
-            If torch is not installed.
+            Nested, (N, j) or (N, j, ...), on the side of the values.
         """
         return convert.to_torch(self.values, self.offsets, self.shapes, self.jagged)
 
     @dynamo_disabled
     def to_arrow(self, large: bool = False) -> Any:
-        """A list array of Arrow that shares the values of a batch of sequences on the host.
+        """A list array of Arrow that shares the values, integers or floats, of a batch of sequences on the host.
 
-        Parameters
-        ----------
-        large : bool
-            Make a large list, with 64-bit offsets, which more than 2^31 - 1 elements need.
+        `large` makes a large list, with 64-bit offsets, which more than 2^31 - 1 elements need.
 
         Returns
         -------
         pyarrow.ListArray or pyarrow.LargeListArray
             N lists.
-
-        Raises
-        ------
-        InputError
-            If the values are in GPU memory or neither integers nor floats, items have more than one dimension, or
-            there are too many elements.
-        MissingPackageError
-            If pyarrow is not installed.
         """
         sequences = self.inner == () if self.shapes is None else self.shapes.shape[1] == 1
         if not sequences:

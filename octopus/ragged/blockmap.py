@@ -1,19 +1,23 @@
-"""The strategies of `octopus.blockmap`, and the maps that they need."""
+"""The strategies of `octopus.blockmap`, the maps that they need, and which `tune` found the best."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, TypeGuard, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus import backends
 from octopus.arrays.checks import INT32_MAX
 from octopus.arrays.memo import dynamo_disabled
 from octopus.arrays.views import view_of
+from octopus.backends import cache
 from octopus.errors import InputError, shown
-from octopus.ragged.check import sealed, whole
+from octopus.kernels.operations import POINTWISE
+from octopus.ragged.check import check_rising, sealed, whole
 
 Strategy = Literal["lookup", "thread_search", "block_metadata", "block_search"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -115,8 +119,6 @@ def build(strategy: Strategy, offsets: Any, *, threshold: int = DEFAULT_THRESHOL
         return BlockMap(strategy, narrow, lookup_table(offsets), checked=True)
     if strategy == "block_metadata":
         return BlockMap(strategy, narrow, *block_records(offsets, threshold), threshold, checked=True)
-    if (offsets[1:] < offsets[:-1]).any():
-        raise _falling(offsets)
     return BlockMap(strategy, narrow, checked=True)
 
 
@@ -139,46 +141,23 @@ def narrowed(offsets: NDArray[np.integer], copy: bool = False) -> NDArray[np.int
 
 def lookup_table(offsets: NDArray[np.integer]) -> NDArray[np.int32]:
     """The item of every element, (offsets[-1],) int32."""
-    try:
-        return np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
-    except ValueError:  # how often an item is repeated is negative
-        raise _falling(offsets) from None
+    return np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
 
 
 def block_records(offsets: NDArray[np.integer], threshold: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Item (blocks,) and first element (blocks,) of each block; an item of up to `threshold` elements has one.
-
-    A larger item has more, an empty one none.
-
-    Raises
-    ------
-    InputError
-        For a threshold that is no whole number from 1 on, offsets that fall, or more than 2**31 - 1 blocks.
-    """
-    from octopus.backends.cpu import compile, threads
-
-    threshold = whole("threshold", threshold)
+    """Item (blocks,) and first element (blocks,) of each block: an item of up to `threshold` elements has one, a larger
+    one more, an empty one none."""
     bounds: NDArray[np.int64] = np.asarray(offsets, np.int64)
-    if (bounds[1:] < bounds[:-1]).any():
-        raise _falling(bounds)
     lengths = np.diff(bounds)
     if len(lengths) and lengths.min() > 0 and lengths.max() <= threshold:  # a block per item, the common case
         return np.arange(len(lengths), dtype=np.int32), bounds[:-1].copy()
-    blocks = int((-(-lengths // threshold)).sum())
+    parts = -(-lengths // threshold)
+    blocks = int(parts.sum())
     if blocks > INT32_MAX:
         raise InputError(f"{blocks:,} blocks of {threshold} elements are more than a grid holds; raise threshold")
-    owner, starts = np.empty(blocks, np.int32), np.empty(blocks, np.int64)
-    kernel = compile.load("ragged-records", _build_records)
-    arrays = np.ascontiguousarray(bounds), owner, starts
-    first, *others = (array.ctypes.data for array in arrays)
-    threads.launch(kernel, 1, first, len(lengths), threshold, *others)
-    return owner, starts
-
-
-def _build_records() -> Callable[..., None]:
-    from octopus.kernels.cpu import ragged
-
-    return ragged.build_records()
+    owner = np.repeat(np.arange(len(lengths), dtype=np.int32), parts)
+    number = np.arange(blocks) - np.repeat(np.cumsum(parts) - parts, parts)
+    return owner, bounds[owner] + number * threshold
 
 
 def _checked(offsets: Any) -> NDArray[np.integer]:
@@ -195,9 +174,40 @@ def _checked(offsets: Any) -> NDArray[np.integer]:
         array = array.astype(np.int64)  # whose differences may be negative
     if array[0] != 0:
         raise InputError(f"offsets must start at 0, found {array[0]}")
+    check_rising(array)
     return array
 
 
-def _falling(offsets: NDArray[np.integer]) -> InputError:
-    item = int(np.argmax(offsets[1:] < offsets[:-1]))
-    return InputError(f"offsets must not fall: item {item} runs from {offsets[item]} to {offsets[item + 1]}")
+def strategy_for(device: str, operation: str) -> Strategy:
+    """The strategy that was found the fastest for such operations on this device, or the default."""
+    found = _stored(device).get("pointwise" if operation in POINTWISE else "stencil", DEFAULT)
+    return found if is_strategy(found) else DEFAULT
+
+
+def threshold_for(device: str) -> int:
+    """Elements per block of `block_metadata` that were found the fastest on this device, or the default."""
+    found = _stored(device).get("threshold")
+    return found if type(found) is int and 0 < found <= INT32_MAX else DEFAULT_THRESHOLD
+
+
+def store(device: str, choice: dict[str, str], threshold: int) -> None:
+    """Keep a strategy per group of operations for this device and this version of the kernels."""
+    cache.store(_file(device), json.dumps(choice | {"threshold": threshold}, indent=1))
+    _stored.cache_clear()
+
+
+@lru_cache(maxsize=4)
+def _stored(device: str) -> dict[str, Any]:
+    text = cache.load(_file(device))
+    try:
+        found = json.loads(text) if text else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _file(device: str) -> str:
+    name = "cpu"
+    if device == "cuda":
+        name = "".join(c if c.isalnum() else "-" for c in backends.cuda.device.current().name.lower())
+    return f"tuned-{name}-{cache.kernel_digest(device)}.json"

@@ -26,13 +26,8 @@ def sealed(array: NDArray[Element]) -> NDArray[Element]:
 
 
 def whole(name: str, value: Any) -> int:
-    """An integer from 1 to 2**31 - 1: of Python, of NumPy, or an array of any library without dimensions.
-
-    Raises
-    ------
-    InputError
-        For anything else, also for booleans and for floats without a fraction.
-    """
+    """An integer from 1 to 2**31 - 1: of Python, of NumPy, or an array of any library without dimensions; neither a
+    boolean nor a float without a fraction."""
     try:
         found = 0 if _is_boolean(value) else operator.index(value)
     except (TypeError, ValueError, RuntimeError):
@@ -47,7 +42,7 @@ def _is_boolean(value: Any) -> bool:
 
 
 def item_number(index: Any, count: int) -> int:
-    """The place of an item, counted from the first; raises `IndexError` or `InputError` if there is no such item."""
+    """The place of an item, counted from the first."""
     try:
         if _is_boolean(index):
             raise TypeError
@@ -62,7 +57,7 @@ def item_number(index: Any, count: int) -> int:
 
 
 def flat_view(values: Any) -> ArrayView:
-    """View of the values; raises `InputError` unless they are numbers, flat and contiguous."""
+    """View of the values: numbers, flat and contiguous."""
     if getattr(values, "is_nested", False):
         raise InputError("values must be a flat array, found a nested tensor; use RaggedBatch.from_torch")
     check_tensor(values, "values")
@@ -75,13 +70,7 @@ def flat_view(values: Any) -> ArrayView:
 
 
 def integers(array: Any, name: str, dimensions: int) -> NDArray[np.int64]:
-    """An array on the host as int64, perhaps the caller's own.
-
-    Raises
-    ------
-    InputError
-        Unless it holds integers and has so many dimensions.
-    """
+    """An array of integers on the host as int64, perhaps the caller's own."""
     if isinstance(array, np.ma.MaskedArray):
         raise InputError(f"{name} is a masked array; fill its holes first: .filled(value)")
     try:
@@ -104,24 +93,22 @@ def kept(array: Any, name: str, dimensions: int) -> NDArray[np.int64]:
 def kept_offsets(offsets: Any, values: ArrayView) -> Any:
     """Offsets as NumPy's int64, a copy, or as given if they are in GPU memory."""
     found = None if isinstance(offsets, (list, tuple)) else view(offsets, "offsets")
-    if found is None or found.device == "cpu":
-        array = kept(offsets if found is None else found.numpy(), "offsets", 1)
-        if not array.size:
-            raise InputError("no offsets; a batch without items has the offsets [0]")
-        return array
-    if len(found.shape) != 1 or not found.contiguous or found.dtype.name not in OFFSET_DTYPES:
-        raise InputError(
-            "offsets in GPU memory must be a contiguous array of one dimension, int32 or int64, found "
-            f"{found.dtype} of shape {found.shape}"
-        )
-    if not found.shape[0]:
+    on_host = found is None or found.device == "cpu"
+    kept_ones = kept(offsets if found is None else found.numpy(), "offsets", 1) if on_host else offsets
+    if found is not None and not on_host:
+        if len(found.shape) != 1 or not found.contiguous or found.dtype.name not in OFFSET_DTYPES:
+            raise InputError(
+                "offsets in GPU memory must be a contiguous array of one dimension, int32 or int64, found "
+                f"{found.dtype} of shape {found.shape}"
+            )
+        check_sides(values, found)
+    if not kept_ones.shape[0]:
         raise InputError("no offsets; a batch without items has the offsets [0]")
-    check_sides(values, found)
-    return offsets
+    return kept_ones
 
 
 def check_sides(values: ArrayView, offsets: ArrayView) -> None:
-    """Raise `InputError` if a GPU that has the offsets doesn't have the values."""
+    """A GPU that has the offsets must have the values, too."""
     if values.device == "cpu":
         raise InputError("offsets in GPU memory need values in GPU memory, found values on the host")
     if None not in (values.ordinal, offsets.ordinal) and values.ordinal != offsets.ordinal:
@@ -129,7 +116,7 @@ def check_sides(values: ArrayView, offsets: ArrayView) -> None:
 
 
 def check_shapes(count: int, shapes: np.ndarray) -> None:
-    """Raise `InputError` unless there is a shape for each of `count` items, of sides that can be."""
+    """There must be a shape for each of `count` items, of sides that can be."""
     if count != len(shapes):
         raise InputError(f"{len(shapes)} shapes need {len(shapes) + 1} offsets, found {count + 1}")
     if (shapes < 0).any():
@@ -141,23 +128,28 @@ def check_shapes(count: int, shapes: np.ndarray) -> None:
 
 
 def check_elements(size: int, shapes: np.ndarray) -> None:
-    """Raise `InputError` unless items of these shapes have `size` values together; offsets on the GPU can't tell."""
+    """Items of these shapes must have `size` values together; offsets on the GPU can't tell."""
     elements = sum(shapes.prod(axis=1).tolist())
     if elements != size:
         raise InputError(f"items of these shapes have {elements} values together, found {size}")
 
 
 def check_offsets(size: int, offsets: np.ndarray, shapes: np.ndarray | None) -> None:
-    """Raise `InputError` unless offsets on the host cut `size` values into items of these shapes."""
+    """Offsets on the host must cut `size` values into items of these shapes."""
     if offsets[0] != 0 or offsets[-1] != size:
         raise InputError(f"offsets run from {offsets[0]} to {offsets[-1]}; they must run from 0 to the {size} values")
-    lengths = np.diff(offsets)
-    wrong = offsets[1:] < offsets[:-1]  # a difference may overflow
-    if shapes is not None:
-        wrong |= lengths != shapes.prod(axis=1)
-    if not wrong.any():
-        return
-    item = int(np.argmax(wrong))
     if shapes is None:
+        check_rising(offsets)
+        return
+    lengths = np.diff(offsets)
+    wrong = (offsets[1:] < offsets[:-1]) | (lengths != shapes.prod(axis=1))  # a difference may overflow
+    if wrong.any():
+        item = int(np.argmax(wrong))
+        raise InputError(f"item {item} has shape {tuple(shapes[item].tolist())} but {lengths[item]} values")
+
+
+def check_rising(offsets: NDArray[np.integer]) -> None:
+    """No item may end before it begins."""
+    if (offsets[1:] < offsets[:-1]).any():
+        item = int(np.argmax(offsets[1:] < offsets[:-1]))
         raise InputError(f"offsets must not fall: item {item} runs from {offsets[item]} to {offsets[item + 1]}")
-    raise InputError(f"item {item} has shape {tuple(shapes[item].tolist())} but {lengths[item]} values")

@@ -1,4 +1,4 @@
-"""Ragged batches from and to other libraries: nested tensors of torch and list arrays of Arrow."""
+"""Ragged batches from and to lists, padded arrays, nested tensors of torch and list arrays of Arrow."""
 
 from __future__ import annotations
 
@@ -8,39 +8,27 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from octopus.arrays.checks import INT32_MAX, check_tensor
-from octopus.arrays.views import family, view
-from octopus.errors import InputError, MissingPackageError, shown_type
+from octopus.arrays.results import check_memory, result_memory
+from octopus.arrays.views import ArrayView, dtype_name, family, view
+from octopus.backends import cpu
+from octopus.errors import InputError, MissingPackageError, shown, shown_type
 
 
 class Jagged(NamedTuple):
-    """What a nested tensor says beside its values.
+    """What a nested tensor says beside its values: offsets (N + 1,) counted in rows, on the tensor's device, the shape
+    of its values, and the rows of its shortest and longest item where torch knew them already."""
 
-    Attributes
-    ----------
-    offsets : torch.Tensor, (N + 1,)
-        Counted in rows, on the tensor's device. Torch combines only nested tensors that share this very object.
-    shape : tuple of int
-        Of the values as torch has them: rows, then the sides that all items share.
-    shortest, longest : int or None
-        Rows of the shortest and longest item, where torch knew them already.
-    """
-
-    offsets: Any
+    offsets: Any  # torch combines only nested tensors that share this very object
     shape: tuple[int, ...]
     shortest: int | None
     longest: int | None
 
 
 def need(module: str, product: str, install: str) -> Any:
-    """Import a package that Octopus doesn't depend on.
-
-    Raises
-    ------
-    MissingPackageError
-        It is not installed, or what it links to is missing.
-    """
+    """Import a package that Octopus doesn't depend on; raises `MissingPackageError`, also if what it links to is."""
     try:
         return import_module(module)
     except (ImportError, OSError) as error:
@@ -72,18 +60,16 @@ def joined(items: Iterable[Any]) -> tuple[Any, np.ndarray]:
         return _joined_tensors(items)
     if any(hasattr(item, "__cuda_array_interface__") for item in items):
         raise InputError("from_list takes NumPy arrays and tensors; join what is on the GPU, then use from_arrays")
-    arrays = [_array(number, item) for number, item in enumerate(items)]
-    _check_alike({(array.dtype.name, array.ndim) for array in arrays})
-    return np.concatenate([array.ravel() for array in arrays]), _shapes(arrays)
-
-
-def _array(number: int, item: Any) -> np.ndarray:
-    if isinstance(item, np.ma.MaskedArray):
-        raise InputError(f"item {number} is a masked array; fill its holes first: item.filled(...)")
-    try:
-        return np.asarray(item)
-    except ValueError:
-        raise InputError(f"item {number} must be an array, found rows of different length") from None
+    arrays: list[np.ndarray] = []
+    for number, item in enumerate(items):
+        if isinstance(item, np.ma.MaskedArray):
+            raise InputError(f"item {number} is a masked array; fill its holes first: item.filled(...)")
+        try:
+            arrays.append(np.asarray(item))
+        except ValueError:
+            raise InputError(f"item {number} must be an array, found rows of different length") from None
+    shapes = _shapes(arrays)
+    return np.concatenate([array.ravel() for array in arrays]), shapes
 
 
 def _joined_tensors(items: list[Any]) -> tuple[Any, np.ndarray]:
@@ -92,17 +78,16 @@ def _joined_tensors(items: list[Any]) -> tuple[Any, np.ndarray]:
         raise InputError(f"items must be on one device, found {devices}")
     for number, item in enumerate(items):
         check_tensor(item.detach(), f"item {number}")
-    _check_alike({(str(item.dtype).removeprefix("torch."), item.ndim) for item in items})
+    shapes = _shapes(items)
     # A batch holds no graph; joined as they are, parameters would make one.
-    return _torch().cat([item.detach().reshape(-1) for item in items]), _shapes(items)
-
-
-def _check_alike(kinds: set[tuple[str, int]]) -> None:
-    if len(kinds) > 1:
-        raise InputError(f"items must share dtype and dimensions, found {sorted(kinds)}")
+    return _torch().cat([item.detach().reshape(-1) for item in items]), shapes
 
 
 def _shapes(items: list[Any]) -> np.ndarray:
+    """Of items alike."""
+    kinds = {(str(item.dtype).removeprefix("torch."), item.ndim) for item in items}
+    if len(kinds) > 1:
+        raise InputError(f"items must share dtype and dimensions, found {sorted(kinds)}")
     return np.array([tuple(item.shape) for item in items], np.int64).reshape(len(items), items[0].ndim)
 
 
@@ -249,3 +234,36 @@ def to_arrow(values: Any, offsets: np.ndarray, large: bool) -> Any:
         raise InputError(f"{offsets[-1]} elements are more than a list array holds; use to_arrow(large=True)")
     kind, bounds = (arrow.LargeListArray, offsets) if large else (arrow.ListArray, offsets.astype(np.int32))
     return kind.from_arrays(arrow.array(bounds), arrow.array(found.numpy()))
+
+
+def padded(values: ArrayView, offsets: Any, shapes: NDArray[np.int64] | None, inner: tuple[int, ...], fill: Any) -> Any:
+    """One array with room for the longest item, see `RaggedBatch.to_padded`."""
+    held = _held(fill, values.dtype)
+    sides = shapes
+    if sides is None:  # items differ in their first side alone
+        lengths = np.diff(offsets) // math.prod(inner)
+        sides = np.column_stack([lengths, *[np.full(len(lengths), side) for side in inner]])
+    longest = sides.max(axis=0, initial=0).tolist()
+    needed = math.prod((len(sides), *longest)) * values.dtype.itemsize
+    check_memory(needed, cpu.free_bytes(), "the host", "pad fewer items at once")
+    result = result_memory(values, (len(sides), *longest), dtype_name(values.dtype), None)
+    array = view(result, "result").numpy()
+    array[...] = held
+    inside = np.ones((len(sides), *[1] * len(longest)), bool)
+    for axis, longest_side in enumerate(longest, start=1):
+        places = np.arange(longest_side).reshape([-1 if a == axis else 1 for a in range(array.ndim)])
+        inside = inside & (places < sides[:, axis - 1].reshape([-1] + [1] * len(longest)))
+    array[inside] = values.numpy()  # both in C order, item by item
+    return result
+
+
+def _held(fill: Any, dtype: np.dtype) -> np.ndarray:
+    """The fill value in the batch's dtype; floats may round it, but not to infinity."""
+    given = np.asarray(fill)
+    fits = given.ndim == 0 and given.dtype.kind in ("biufc" if dtype.kind == "c" else "biuf")
+    with np.errstate(over="ignore", invalid="ignore"):
+        held = given.astype(dtype) if fits else given
+    rounded = dtype.kind in "fc" and fits and np.isfinite(held) == np.isfinite(given)
+    if not fits or not (rounded or held == given):
+        raise InputError(f"{dtype} can't hold the fill value {shown(fill)}")
+    return held

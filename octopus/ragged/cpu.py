@@ -18,44 +18,23 @@ PART = 1 << 14  # elements of a part, of which a thread takes one after the othe
 
 
 def run(
-    operation: str,
-    source: ArrayView,
-    out: ArrayView,
-    made: BlockMap,
-    parameters: Sequence[NDArray[np.float32]],
-    sides: dict[str, NDArray[np.int32]],
-    *,
-    pack: int = PACK,
-) -> None:
-    """Do an operation on checked arrays.
-
-    Parameters
-    ----------
-    operation : str
-    source, out : ArrayView, (T,)
-        Elements and results, contiguous and on the host.
-    made : BlockMap
-    parameters : sequence of ndarray (N,)
-        As many as the operation has.
-    sides : dict
-        "widths" and "heights" of images, for operations that read neighbours.
-    pack : int
-        Elements for which `thread_search` searches once.
-    """
+    operation: str, source: ArrayView, out: ArrayView, made: BlockMap, parameters: Sequence[Any],
+    sides: dict[str, NDArray[np.int32]], *, pack: int = PACK,
+) -> None:  # fmt: skip
+    """Do an operation on checked arrays (T,) of the host; `sides` are "widths" and "heights" of a stencil's images."""
     dtypes = (dtype_name(source.dtype), dtype_name(out.dtype), dtype_name(made.offsets.dtype))
     kernel = load(made.strategy, operation in STENCILS, *dtypes)
     total, items = source.shape[0], len(made.offsets) - 1
     blocks, size = -(-total // PART), PART
     if made.starts is not None:
         blocks, size = len(made.starts), made.threshold
-    arrays = ((*parameters, None, None)[:2], (sides.get("widths"), sides.get("heights"), made.owner, made.starts))
-    first, second, *others = (0 if array is None else array.ctypes.data for group in arrays for array in group)
-    # Operations read both parameters, whether they use them or not.
-    zeros = np.zeros(0 if second else items, np.float32)
-    first, second = first or zeros.ctypes.data, second or zeros.ctypes.data
+    zeros = np.zeros(items, np.float32)  # operations read both parameters, whether they use them or not
+    first, second = (*parameters, zeros, zeros)[:2]
+    arrays = (first, second, sides.get("widths"), sides.get("heights"), made.owner, made.starts)
     threads.launch(
         kernel, blocks, OPERATIONS.index(operation), source.pointer, out.pointer, total, made.offsets.ctypes.data,
-        items, first, second, *others, size, pack, threads=None if total > PART else 1,
+        items, *(0 if array is None else array.ctypes.data for array in arrays), size, pack,
+        threads=None if total > PART else 1,
     )  # fmt: skip
 
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from octopus.arrays.launch import Cuda, PreparedLaunch, launch
 from octopus.backends.cuda.compile import function_of
+from octopus.backends.cuda.device import compute_capability, current
+from octopus.backends.cuda.memory import DeviceArray, copy
 from octopus.kernels.arguments import RAGGED
 from octopus.kernels.cuda.ragged_tiles import Kind, Shape, shape_for
 
@@ -19,28 +21,16 @@ POINTERS = ("offsets", "first", "second", "widths", "heights", "owner", "starts"
 
 
 class CudaRagged:
-    """Launches one operation on batches of one layout.
+    """Launches one operation on batches of one layout, by the kernel of `ragged_tiles.shape_for` or of a given shape.
 
-    Parameters
-    ----------
-    operation, strategy : str
-    dtype, out_dtype, offset_dtype : str
-    total, items : int
-        Elements and items.
-    aligned : bool
-        Whether source and result lie at multiples of 16 bytes.
-    blocks, threshold : int
-        Of `block_metadata`.
-    shape : Shape, optional
-        Instead of the one that `ragged_tiles.shape_for` chooses.
+    `aligned` says whether source and result lie at multiples of 16 bytes; `blocks` and `threshold` are those of
+    `block_metadata`.
     """
 
     def __init__(
         self, operation: str, strategy: str, dtype: str, out_dtype: str, offset_dtype: str, total: int, items: int,
         *, aligned: bool = True, blocks: int = 0, threshold: int = 0, shape: Shape | None = None,
     ) -> None:  # fmt: skip
-        from octopus.backends.cuda.device import compute_capability, current
-
         processors = current().properties.multiprocessor_count
         self.shape = shape or shape_for(operation, strategy, dtype, total, items, processors, aligned)
         self._blocks = blocks if strategy == "block_metadata" else self.shape.blocks(total)
@@ -60,8 +50,6 @@ class Upload:
     """Host arrays in one block of device memory: small ones are brought there by one copy, large ones as they are."""
 
     def __init__(self, arrays: dict[str, np.ndarray], stream: Any) -> None:
-        from octopus.backends.cuda.memory import DeviceArray, copy
-
         flat = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         starts, end, staged_end = {}, 0, 0
         for name in sorted(flat, key=lambda name: flat[name].nbytes > STAGED_BYTES):  # the small ones first

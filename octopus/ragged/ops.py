@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Unpack
 
 from octopus.arrays import streams
-from octopus.arrays.checks import Device
+from octopus.arrays.checks import check_known
 from octopus.arrays.memo import dynamo_disabled
 from octopus.arrays.views import view
 from octopus.kernels.operations import OPERATIONS
 from octopus.ragged import parameters
 from octopus.ragged.batch import RaggedBatch
-from octopus.ragged.blockmap import Strategy
-from octopus.ragged.plan import RaggedPlan
+from octopus.ragged.plan import Options, RaggedPlan
 
 __all__ = ["OPERATIONS", "blur3x3", "blur5x5_sobel", "gamma", "multiply", "normalize", "threshold"]
 
 
 @dynamo_disabled
-def multiply(
-    batch: RaggedBatch, gain: Any, *, out: Any = None, strategy: Strategy | Literal["auto"] = "auto",
-    threshold: int | None = None, device: Device = "auto", stream: Any = None,
-) -> RaggedBatch:  # fmt: skip
+def multiply(batch: RaggedBatch, gain: Any, *, out: Any = None, **options: Unpack[Options]) -> RaggedBatch:
     """`value * gain`, with a gain per item.
 
     Parameters
@@ -29,12 +25,13 @@ def multiply(
     batch : RaggedBatch
         T float32 or uint8 elements in N items of any shapes.
     gain : float or array (N,)
-        A factor for all items, or one per item; on the host, or float32 on the GPU with the batch.
-    out : array, (T,), the batch's dtype, optional
-        Takes the result; flat, contiguous, writeable, on the batch's side. May be the values.
-    strategy, threshold, device, stream
-        As in `octopus.RaggedPlan`: who works on which element, elements per block of "block_metadata", where to work,
-        and the CUDA stream (for work on a GPU only; default: the current one of the batch's library).
+        One number for all items, or one per item; on the host, or float32 on the GPU with the batch.
+    out : array, (T,), optional
+        Takes the result, and is of its dtype; flat, contiguous, writeable, on the batch's side. May be the values.
+    **options
+        `strategy`, `threshold`, `device` and `stream` as in `octopus.RaggedPlan`: who works on which element, elements
+        per block of "block_metadata", where to work, and the CUDA stream (for work on a GPU only; default: the current
+        one of the batch's library).
 
     Returns
     -------
@@ -44,7 +41,8 @@ def multiply(
     Raises
     ------
     InputError
-        For another dtype, gains that are not finite in float32 or not one per item, or an `out` that can't be written.
+        For another dtype, numbers that are not finite in float32 or not one per item, or an `out` that can't be
+        written.
     DeviceError, OutOfMemoryError
         As `octopus.RaggedPlan`.
 
@@ -55,44 +53,21 @@ def multiply(
     >>> multiply(batch, [10, 0.5], device="cpu").values.tolist()
     [10.0, 1.0, 1.5]
     """
-    plan = RaggedPlan("multiply", batch, strategy=strategy, threshold=threshold, device=device, stream=stream)
-    return plan.run(batch, gain, out=out, stream=stream)
+    return _run("multiply", batch, (gain,), out, options)
 
 
 @dynamo_disabled
-def normalize(
-    batch: RaggedBatch, mean: Any, std: Any, *, out: Any = None, strategy: Strategy | Literal["auto"] = "auto",
-    threshold: int | None = None, device: Device = "auto", stream: Any = None,
-) -> RaggedBatch:  # fmt: skip
-    """`(value - mean) / std` in float32, with mean and standard deviation per item.
+def normalize(batch: RaggedBatch, mean: Any, std: Any, *, out: Any = None, **options: Unpack[Options]) -> RaggedBatch:
+    """`(value - mean) / std` in float32, with mean and standard deviation per item; else as `multiply`.
 
-    The division is a multiplication by the inverse, which differs from it in the last bit.
-
-    Parameters
-    ----------
-    batch : RaggedBatch
-        T float32 or uint8 elements in N items of any shapes.
-    mean, std : float or array (N,)
-        In the unit of the values: 0 to 255 for uint8. One number for all items, or one per item; on the host, or
-        float32 on the GPU with the batch, where `std` must be of torch or CuPy and nobody sees whether it is positive.
-    out : array, (T,), float32, optional
-        Takes the result; flat, contiguous, writeable, on the batch's side. May be the values, if they are float32.
-    strategy, threshold, device, stream
-        As in `octopus.RaggedPlan`: who works on which element, elements per block of "block_metadata", where to work,
-        and the CUDA stream (for work on a GPU only; default: the current one of the batch's library).
+    The division is a multiplication by the inverse, which differs from it in the last bit. Numbers are in the unit of
+    the values: 0 to 255 for uint8. A standard deviation on the host must be positive; one on the GPU must be of torch
+    or CuPy, and nobody sees whether it is. `out` is float32, and may be the values if they are, too.
 
     Returns
     -------
     RaggedBatch
         float32, of the items' shapes.
-
-    Raises
-    ------
-    InputError
-        For another dtype, parameters that are not finite in float32 or not one per item, a standard deviation on the
-        host that is not positive, or an `out` that can't be written.
-    DeviceError, OutOfMemoryError
-        As `octopus.RaggedPlan`.
 
     Examples
     --------
@@ -101,45 +76,21 @@ def normalize(
     >>> normalize(batch, 1, [1, 2], device="cpu").values.tolist()
     [0.0, 0.5, 2.5]
     """
-    plan = RaggedPlan("normalize", batch, strategy=strategy, threshold=threshold, device=device, stream=stream)
-    queue = None
-    if stream is not None:
-        queue = streams.stream_for(view(batch.values, "values"), None, stream)
-    inverse = parameters.inverse_std(std, len(batch), queue)
-    return plan.run(batch, mean, inverse, out=out, stream=stream)
+    check_known("normalize", options, Options.__annotations__)
+    stream = options.get("stream")
+    queue = None if stream is None else streams.stream_for(view(batch.values, "values"), None, stream)
+    plan = RaggedPlan("normalize", batch, **options)
+    return plan.run(batch, mean, parameters.inverse_std(std, len(batch), queue), out=out, stream=stream)
 
 
 @dynamo_disabled
-def threshold(
-    batch: RaggedBatch, level: Any, *, out: Any = None, strategy: Strategy | Literal["auto"] = "auto",
-    threshold: int | None = None, device: Device = "auto", stream: Any = None,
-) -> RaggedBatch:  # fmt: skip
-    """1 where a value is above its item's level, else 0.
-
-    Parameters
-    ----------
-    batch : RaggedBatch
-        T float32 or uint8 elements in N items of any shapes.
-    level : float or array (N,)
-        In the unit of the values: 0 to 255 for uint8. One number for all items, or one per item; on the host, or
-        float32 on the GPU with the batch.
-    out : array, (T,), the batch's dtype, optional
-        Takes the result; flat, contiguous, writeable, on the batch's side. May be the values.
-    strategy, threshold, device, stream
-        As in `octopus.RaggedPlan`: who works on which element, elements per block of "block_metadata", where to work,
-        and the CUDA stream (for work on a GPU only; default: the current one of the batch's library).
+def threshold(batch: RaggedBatch, level: Any, *, out: Any = None, **options: Unpack[Options]) -> RaggedBatch:
+    """1 where a value is above its item's level, else 0; levels in the unit of the values. Else as `multiply`.
 
     Returns
     -------
     RaggedBatch
         Of the items' shapes and dtype.
-
-    Raises
-    ------
-    InputError
-        For another dtype, levels that are not finite in float32 or not one per item, or an `out` that can't be written.
-    DeviceError, OutOfMemoryError
-        As `octopus.RaggedPlan`.
 
     Examples
     --------
@@ -148,45 +99,21 @@ def threshold(
     >>> threshold(batch, [0.5, 2], device="cpu").values.tolist()
     [1, 0, 1]
     """
-    plan = RaggedPlan("threshold", batch, strategy=strategy, threshold=threshold, device=device, stream=stream)
-    return plan.run(batch, level, out=out, stream=stream)
+    return _run("threshold", batch, (level,), out, options)
 
 
 @dynamo_disabled
-def gamma(
-    batch: RaggedBatch, exponent: Any, *, out: Any = None, strategy: Strategy | Literal["auto"] = "auto",
-    threshold: int | None = None, device: Device = "auto", stream: Any = None,
-) -> RaggedBatch:  # fmt: skip
-    """`value ** exponent` of values from 0 to 1, an exponent per item.
+def gamma(batch: RaggedBatch, exponent: Any, *, out: Any = None, **options: Unpack[Options]) -> RaggedBatch:
+    """`value ** exponent` of values from 0 to 1, an exponent per item; else as `multiply`.
 
     For uint8 `255 * (value / 255) ** exponent`. Negative values become NaN unless the exponent is whole, and 0 to the
     power of a negative exponent is infinite. On a GPU a result is off by up to 2.4e-7 * (1 + |exponent| *
     max(1, |log2(value)|)) of itself, so that a byte that nearly lies between two may become the other one.
 
-    Parameters
-    ----------
-    batch : RaggedBatch
-        T float32 or uint8 elements in N items of any shapes.
-    exponent : float or array (N,)
-        One number for all items, or one per item; on the host, or float32 on the GPU with the batch.
-    out : array, (T,), the batch's dtype, optional
-        Takes the result; flat, contiguous, writeable, on the batch's side. May be the values.
-    strategy, threshold, device, stream
-        As in `octopus.RaggedPlan`: who works on which element, elements per block of "block_metadata", where to work,
-        and the CUDA stream (for work on a GPU only; default: the current one of the batch's library).
-
     Returns
     -------
     RaggedBatch
         Of the items' shapes and dtype.
-
-    Raises
-    ------
-    InputError
-        For another dtype, exponents that are not finite in float32 or not one per item, or an `out` that can't be
-        written.
-    DeviceError, OutOfMemoryError
-        As `octopus.RaggedPlan`.
 
     Examples
     --------
@@ -195,38 +122,20 @@ def gamma(
     >>> gamma(batch, [1, 0.5], device="cpu").values.tolist()
     [0, 114, 255]
     """
-    plan = RaggedPlan("gamma", batch, strategy=strategy, threshold=threshold, device=device, stream=stream)
-    return plan.run(batch, exponent, out=out, stream=stream)
+    return _run("gamma", batch, (exponent,), out, options)
 
 
 @dynamo_disabled
-def blur3x3(
-    batch: RaggedBatch, *, out: Any = None, strategy: Strategy | Literal["auto"] = "auto",
-    threshold: int | None = None, device: Device = "auto", stream: Any = None,
-) -> RaggedBatch:  # fmt: skip
+def blur3x3(batch: RaggedBatch, *, out: Any = None, **options: Unpack[Options]) -> RaggedBatch:
     """Mean of the 3 x 3 pixels around each; beyond the border of its image the nearest pixel counts.
 
-    Parameters
-    ----------
-    batch : RaggedBatch
-        N images (height, width) of float32 or uint8 with T pixels in all, each of up to 2**31 - 1.
-    out : array, (T,), the batch's dtype, optional
-        Takes the result; flat, contiguous, writeable, on the batch's side. Must not be the values.
-    strategy, threshold, device, stream
-        As in `octopus.RaggedPlan`: who works on which element, elements per block of "block_metadata", where to work,
-        and the CUDA stream (for work on a GPU only; default: the current one of the batch's library).
+    Takes N images (height, width), each of up to 2**31 - 1 pixels; `out` must lie apart from the values. Else as
+    `multiply`.
 
     Returns
     -------
     RaggedBatch
         Of the items' shapes and dtype.
-
-    Raises
-    ------
-    InputError
-        For items other than images, another dtype, or an `out` that can't be written or shares memory with the values.
-    DeviceError, OutOfMemoryError
-        As `octopus.RaggedPlan`.
 
     Examples
     --------
@@ -235,40 +144,17 @@ def blur3x3(
     >>> blur3x3(batch, device="cpu")[0].tolist()
     [[3.0, 3.0, 3.0]]
     """
-    plan = RaggedPlan("blur3x3", batch, strategy=strategy, threshold=threshold, device=device, stream=stream)
-    return plan.run(batch, out=out, stream=stream)
+    return _run("blur3x3", batch, (), out, options)
 
 
 @dynamo_disabled
-def blur5x5_sobel(
-    batch: RaggedBatch, *, out: Any = None, strategy: Strategy | Literal["auto"] = "auto",
-    threshold: int | None = None, device: Device = "auto", stream: Any = None,
-) -> RaggedBatch:  # fmt: skip
-    """Mean of the 5 x 5 pixels around each, plus 4/25 of the L1 norm of Sobel's gradient.
-
-    Beyond the border of its image the nearest pixel counts.
-
-    Parameters
-    ----------
-    batch : RaggedBatch
-        N images (height, width) of float32 or uint8 with T pixels in all, each of up to 2**31 - 1.
-    out : array, (T,), the batch's dtype, optional
-        Takes the result; flat, contiguous, writeable, on the batch's side. Must not be the values.
-    strategy, threshold, device, stream
-        As in `octopus.RaggedPlan`: who works on which element, elements per block of "block_metadata", where to work,
-        and the CUDA stream (for work on a GPU only; default: the current one of the batch's library).
+def blur5x5_sobel(batch: RaggedBatch, *, out: Any = None, **options: Unpack[Options]) -> RaggedBatch:
+    """Mean of the 5 x 5 pixels around each, plus 4/25 of the L1 norm of Sobel's gradient; else as `blur3x3`.
 
     Returns
     -------
     RaggedBatch
         Of the items' shapes and dtype.
-
-    Raises
-    ------
-    InputError
-        For items other than images, another dtype, or an `out` that can't be written or shares memory with the values.
-    DeviceError, OutOfMemoryError
-        As `octopus.RaggedPlan`.
 
     Examples
     --------
@@ -277,5 +163,10 @@ def blur5x5_sobel(
     >>> blur5x5_sobel(batch, device="cpu")[0].tolist()
     [[5.0, 5.0, 5.0]]
     """
-    plan = RaggedPlan("blur5x5_sobel", batch, strategy=strategy, threshold=threshold, device=device, stream=stream)
-    return plan.run(batch, out=out, stream=stream)
+    return _run("blur5x5_sobel", batch, (), out, options)
+
+
+def _run(operation: str, batch: RaggedBatch, numbers: tuple[Any, ...], out: Any, options: Options) -> RaggedBatch:
+    check_known(operation, options, Options.__annotations__)
+    plan = RaggedPlan(operation, batch, **options)
+    return plan.run(batch, *numbers, out=out, stream=options.get("stream"))

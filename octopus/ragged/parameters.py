@@ -13,34 +13,23 @@ from octopus.arrays.checks import check_tensor
 from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.errors import InputError, shown, shown_type
 
-NAMES: dict[str, tuple[str, ...]] = {
-    "multiply": ("gain",),
-    "normalize": ("mean", "1 / std"),
-    "threshold": ("level",),
-    "gamma": ("exponent",),
-    "blur3x3": (),
-    "blur5x5_sobel": (),
-}
+NAMES = {"multiply": ("gain",), "normalize": ("mean", "1 / std"), "threshold": ("level",), "gamma": ("exponent",)}
 
 
-def checked(operation: str, values: Sequence[Any], items: int) -> list[NDArray[np.float32] | ArrayView]:
-    """All parameters of an operation on so many items; see `parameter`."""
-    names = NAMES[operation]
+def checked(operation: str, values: Sequence[Any], items: int, device: str) -> list[NDArray[np.float32] | ArrayView]:
+    """All parameters of an operation that works on a device: one float32 per item, as an array or a view on the GPU."""
+    names = NAMES.get(operation, ())
     if len(values) != len(names):
         told = f" ({', '.join(names)})" if names else ""
         raise InputError(f"{operation} takes {len(names)} parameters{told}, found {len(values)}")
-    return [parameter(name, value, items) for name, value in zip(names, values, strict=True)]
+    found = [_parameter(name, value, items) for name, value in zip(names, values, strict=True)]
+    if device == "cpu" and any(isinstance(each, ArrayView) for each in found):
+        raise InputError("a parameter is in GPU memory but the batch is on the CPU; copy it to the host")
+    return found
 
 
-def parameter(name: str, value: Any, items: int) -> NDArray[np.float32] | ArrayView:
-    """One float32 per item: a copy of what is on the host, or a view of what is on the GPU.
-
-    Raises
-    ------
-    InputError
-        For another number of values, or one that is not finite in float32.
-    """
-    found = described(name, value)
+def _parameter(name: str, value: Any, items: int) -> NDArray[np.float32] | ArrayView:
+    found = _described(name, value)
     if found.device == "cuda":
         if found.shape != (items,) or dtype_name(found.dtype) != "float32" or not found.contiguous:
             raise InputError(
@@ -59,41 +48,27 @@ def _single(name: str, found: ArrayView, items: int) -> NDArray[np.float32]:
         raise InputError(
             f"the {name} must be one number or {items}, one per item, found {numbers.dtype} of shape {numbers.shape}"
         )
-    refuse(name, ~np.isfinite(numbers), "is not a finite number")
+    _refuse(name, ~np.isfinite(numbers), "is not a finite number")
     with np.errstate(over="ignore"):
         single: NDArray[np.float32] = np.asarray(numbers.astype(np.float32))
-    refuse(name, ~np.isfinite(single), "leaves the range of float32")
+    _refuse(name, ~np.isfinite(single), "leaves the range of float32")
     return single
 
 
 def inverse_std(value: Any, items: int, stream: Any = None) -> Any:
-    """1 / std as the kernels of `normalize` want it: on the host checked, on the GPU made there.
-
-    Parameters
-    ----------
-    value : float or array (N,)
-    items : int
-    stream : cuda.core.Stream, optional
-        On which the kernel will read it; None: the current one of the array's library.
-
-    Raises
-    ------
-    InputError
-        For a standard deviation on the host that is not positive, or too small; for an array on the GPU whose library
-        can't divide.
-    """
-    found = described("std", value)
+    """1 / std as `normalize` wants it: on the host checked; on the GPU made there, on the stream if there is one."""
+    found = _described("std", value)
     if found.device == "cuda":
         return _inverse_there(found, stream)
     single = _single("std", found, items)
-    refuse("std", single <= 0, "is not positive; leave constant items as they are by giving them 1")
+    _refuse("std", single <= 0, "is not positive; leave constant items as they are by giving them 1")
     with np.errstate(over="ignore"):
         inverse = np.float32(1) / single
-    refuse("std", ~np.isfinite(inverse), "is too small for float32 to hold its inverse")
+    _refuse("std", ~np.isfinite(inverse), "is too small for float32 to hold its inverse")
     return inverse
 
 
-def described(name: str, value: Any) -> ArrayView:
+def _described(name: str, value: Any) -> ArrayView:
     """View of a parameter that may also be a number or a list."""
     if isinstance(value, (int, float, list, tuple, np.number)):
         try:
@@ -106,7 +81,7 @@ def described(name: str, value: Any) -> ArrayView:
     return view(value, f"the {name}")
 
 
-def refuse(name: str, wrong: NDArray[np.bool_], why: str) -> None:
+def _refuse(name: str, wrong: NDArray[np.bool_], why: str) -> None:
     """Raise `InputError` if any is wrong, with the first item."""
     if wrong.any():
         where = f" of item {int(np.argmax(wrong))}" if wrong.ndim else ""
@@ -114,7 +89,16 @@ def refuse(name: str, wrong: NDArray[np.bool_], why: str) -> None:
 
 
 def _inverse_there(found: ArrayView, stream: Any) -> Any:
-    with _current(found, stream):
+    current: Any = nullcontext()  # else the library queues its work there, so that the kernel behind it needn't wait
+    if stream is not None and found.family == "torch":
+        import torch
+
+        current = torch.cuda.stream(torch.cuda.ExternalStream(int(stream.handle), found.owner.device))
+    elif stream is not None and found.family == "cupy":
+        import cupy
+
+        current = cupy.cuda.ExternalStream(int(stream.handle))
+    with current:
         try:
             return 1.0 / found.owner
         except TypeError:
@@ -122,16 +106,3 @@ def _inverse_there(found: ArrayView, stream: Any) -> Any:
                 f"std on the GPU is {shown_type(found.owner)}, which can't be inverted there; give a tensor of "
                 "torch, an array of CuPy, or numbers on the host"
             ) from None
-
-
-def _current(model: ArrayView, stream: Any) -> Any:
-    """Makes the library of an array queue its work on a stream, so that the kernel behind it waits for nothing."""
-    if stream is not None and model.family == "torch":
-        import torch
-
-        return torch.cuda.stream(torch.cuda.ExternalStream(int(stream.handle), model.owner.device))
-    if stream is not None and model.family == "cupy":
-        import cupy
-
-        return cupy.cuda.ExternalStream(int(stream.handle))
-    return nullcontext()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays import streams
-from octopus.arrays.checks import Device, check_stream, check_tensor
+from octopus.arrays.checks import INT32_MAX, Device, check_stream, check_tensor
 from octopus.arrays.memo import dynamo_disabled
 from octopus.arrays.plan import Plan, Stage
 from octopus.arrays.results import check_memory, result_memory
@@ -16,16 +16,24 @@ from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import is_capturing
 from octopus.errors import InputError, shown
-from octopus.kernels.operations import OPERATIONS, POINTWISE, result_dtype
-from octopus.ragged import blockmap, cpu, parameters, tuned
+from octopus.kernels.operations import OPERATIONS, POINTWISE, STENCILS, result_dtype
+from octopus.ragged import blockmap, cpu, parameters
 from octopus.ragged.batch import RaggedBatch
 from octopus.ragged.blockmap import BlockMap, Strategy
 from octopus.ragged.check import whole
 from octopus.ragged.cuda import ALIGNMENT, CudaRagged, Upload
-from octopus.ragged.cut import checked_map, cut_of, image_sides
 
 DTYPES = ("float32", "uint8")
 NEEDS_HOST = ("lookup", "block_metadata")
+
+
+class Options(TypedDict, total=False):
+    """Options that operations share with `RaggedPlan`."""
+
+    strategy: Strategy | Literal["auto"]
+    threshold: int | None
+    device: Device
+    stream: Any
 
 
 class RaggedPlan(Plan):
@@ -91,19 +99,23 @@ class RaggedPlan(Plan):
         threshold: int | None = None, device: Device = "auto", stream: Any = None, made: BlockMap | None = None,
     ) -> None:  # fmt: skip
         threshold = None if threshold is None else _checked_threshold(threshold, strategy)
-        values = _check(operation, batch)
+        values = _checked_values(operation, batch)
         self.operation, self.items, self.total = operation, len(batch), batch.size
         queue = self._begin(values, streams.device_for(values, device, "the batch"), stream)
         self.strategy = _resolve(strategy, operation, batch, self.device)
         self.out_dtype = np.dtype(result_dtype(operation, batch.dtype))
         self._sides = image_sides(operation, batch)
-        self._cut = cut_of(operation, batch)
+        # Those of the images of a stencil, which must not trust offsets that nobody has checked.
+        self._shapes = batch.shapes if operation in STENCILS else None
+        self._offsets: NDArray[np.int64] | None = batch.offsets if batch.offsets_on_host else None
+        if self._offsets is None and self._shapes is not None:
+            self._offsets = blockmap.offsets_of(self._shapes)
         self.map: BlockMap | None = None
         if made is not None:
-            self.map = checked_map(made, self.strategy, self._cut.offsets)
-        elif self._cut.offsets is not None:
-            threshold = threshold or tuned.threshold_for(self.device)
-            self.map = blockmap.build(self.strategy, self._cut.offsets, threshold=threshold)
+            self.map = _checked_map(made, self.strategy, self._offsets)
+        elif self._offsets is not None:
+            threshold = threshold or blockmap.threshold_for(self.device)
+            self.map = blockmap.build(self.strategy, self._offsets, threshold=threshold)
         if queue is None:
             return
         self._offset_dtype = self.map.offsets.dtype if self.map else view(batch.offsets, "offsets").dtype
@@ -142,9 +154,9 @@ class RaggedPlan(Plan):
             If the batch is not the planned one, parameters or `out` don't fit it, or the plan is at work in another
             thread.
         """
-        source = self._check_run(batch)
+        source = self._checked_source(batch)
         check_stream(stream, self.device)
-        given = parameters.checked(self.operation, values, self.items)
+        given = parameters.checked(self.operation, values, self.items, self.device)
         check_tensor(out, "out")
         result = out
         if out is None:
@@ -154,14 +166,15 @@ class RaggedPlan(Plan):
         self._check_out(source, target, given)
         if self.device == "cpu":
             if self.total:
-                self._run_cpu(source, target, given, stream)
+                assert self.map is not None
+                cpu.run(self.operation, source, target, self.map, given, self._sides)
             return batch.like(result)
         with self._alone:
             if self.total:
                 self._run_cuda(batch, source, target, given, stream)
         return batch.like(result)
 
-    def _check_run(self, batch: RaggedBatch) -> ArrayView:
+    def _checked_source(self, batch: RaggedBatch) -> ArrayView:
         """View of the values, which may have changed their form since the batch was made."""
         _check_kind(self.operation, batch)
         source = view(batch.values, "values")
@@ -169,7 +182,18 @@ class RaggedPlan(Plan):
         planned = (self.items, (self.total,), dtype_name(self._model.dtype), self._model.device)
         if found != planned or not source.contiguous:
             raise InputError(f"the plan is for (items, elements, dtype, side) {planned}, found {found}")
-        self._cut.check(batch)
+        if self._shapes is not None and batch.shapes is not self._shapes:
+            _check_shapes(batch, self._shapes)
+        if batch.offsets is self._offsets or (self._shapes is not None and not batch.offsets_on_host):
+            return source  # from the same batch, or made from the same shapes
+        if (self._offsets is not None) != batch.offsets_on_host:
+            sides = {True: "on the host", False: "in GPU memory"}
+            raise InputError(
+                f"the plan is for offsets {sides[self._offsets is not None]}, those of the batch are "
+                f"{sides[batch.offsets_on_host]}; plan for such a batch, or use offsets_to_host()"
+            )
+        if self._offsets is not None:
+            _check_offsets(batch.offsets, self._offsets, "the batch")
         return source
 
     def _check_out(self, source: ArrayView, out: ArrayView, given: list[Any]) -> None:
@@ -180,15 +204,11 @@ class RaggedPlan(Plan):
         if out.device == "cpu" and not out.numpy().flags.writeable:
             raise InputError("out is read-only; pass an array that can be written, or no out at all")
         same = out.pointer == source.pointer and out.dtype == source.dtype and self.operation in POINTWISE
-        others = [value for value in given if isinstance(value, ArrayView)]
-        if self.total and any(_overlap(out, other) for other in ([] if same else [source]) + others):
+        others = [value for value in given if isinstance(value, ArrayView)] + ([] if same else [source])
+        if self.total and any(_overlap(out, other) for other in others):
             raise InputError(
                 f"out lies in the memory of the values or parameters, which {self.operation} reads while it writes"
             )
-
-    def _run_cpu(self, source: ArrayView, out: ArrayView, given: list[Any], stream: Any) -> None:
-        assert self.map is not None
-        cpu.run(self.operation, source, out, self.map, [_on_host(value) for value in given], self._sides)
 
     def _run_cuda(self, batch: RaggedBatch, source: ArrayView, out: ArrayView, given: list[Any], stream: Any) -> None:
         read = dict(zip(("first", "second"), given, strict=False))
@@ -215,7 +235,7 @@ class RaggedPlan(Plan):
         check_memory(source.nbytes + out.nbytes, memory.free_bytes(), "the GPU")
         Stage(source.nbytes, (out.nbytes,), queue).run(source, (out,), queue, submit)
 
-    def _engine(self, source: int, out: int) -> Any:
+    def _engine(self, source: int, out: int) -> CudaRagged:
         """The launcher for these addresses: loads of 16 bytes need addresses that are multiples of 16."""
         aligned = not (source | out) % ALIGNMENT
         if aligned not in self._engines:
@@ -226,6 +246,19 @@ class RaggedPlan(Plan):
                 threshold=threshold,
             )  # fmt: skip
         return self._engines[aligned]
+
+
+def image_sides(operation: str, batch: RaggedBatch) -> dict[str, NDArray[np.int32]]:
+    """Widths and heights of the images that a stencil reads, checked; nothing for other operations."""
+    if operation not in STENCILS:
+        return {}
+    if batch.shapes is None or batch.shapes.shape[1] != 2:
+        found = "sequences" if batch.shapes is None else f"items of {batch.shapes.shape[1]} dimensions"
+        raise InputError(f"{operation} works on images (height, width), found {found}")
+    if len(batch) and max(batch.shapes.prod(axis=1).max(), batch.shapes.max()) > INT32_MAX:
+        raise InputError(f"{operation} takes images of up to 2**31 - 1 pixels, and such sides; cut larger ones")
+    heights, widths = batch.shapes.T.astype(np.int32)
+    return {"widths": np.ascontiguousarray(widths), "heights": np.ascontiguousarray(heights)}
 
 
 def _overlap(a: ArrayView, b: ArrayView) -> bool:
@@ -249,7 +282,7 @@ def _checked_threshold(threshold: Any, strategy: str) -> int:
     return found
 
 
-def _check(operation: str, batch: RaggedBatch) -> ArrayView:
+def _checked_values(operation: str, batch: RaggedBatch) -> ArrayView:
     if not isinstance(operation, str) or operation not in OPERATIONS:
         raise InputError(f"there is no operation {shown(operation)}; use one of {', '.join(OPERATIONS)}")
     _check_kind(operation, batch)
@@ -261,7 +294,7 @@ def _check(operation: str, batch: RaggedBatch) -> ArrayView:
 
 def _resolve(strategy: str, operation: str, batch: RaggedBatch, device: str) -> Strategy:
     if isinstance(strategy, str) and strategy == "auto":
-        found = tuned.strategy_for(device, operation)
+        found = blockmap.strategy_for(device, operation)
         return blockmap.DEFAULT if found in NEEDS_HOST and not batch.offsets_on_host else found
     if not blockmap.is_strategy(strategy):
         raise InputError(f"there is no strategy {shown(strategy)}; use auto or one of {', '.join(blockmap.STRATEGIES)}")
@@ -272,8 +305,40 @@ def _resolve(strategy: str, operation: str, batch: RaggedBatch, device: str) -> 
     return strategy
 
 
-def _on_host(value: Any) -> NDArray[np.float32]:
-    if isinstance(value, ArrayView):
-        raise InputError("a parameter is in GPU memory but the batch is on the CPU; copy it to the host")
-    on_host: NDArray[np.float32] = value
-    return on_host
+def _checked_map(found: Any, strategy: str, offsets: NDArray[np.int64] | None) -> BlockMap:
+    """The map, if it follows from these offsets: another would let the kernels read beyond the values."""
+    if not isinstance(found, BlockMap) or found.strategy != strategy:
+        told = f"of strategy {found.strategy}" if isinstance(found, BlockMap) else type(found).__name__
+        raise InputError(f"made must be a BlockMap of strategy {strategy}, found one {told}")
+    if offsets is None:
+        raise InputError("the offsets are in GPU memory, where nobody sees whether made fits; leave it out")
+    if len(found.offsets) != len(offsets) or found.offsets[-1] != offsets[-1]:
+        raise InputError(
+            f"the map is for {len(found.offsets) - 1} items and {found.offsets[-1]} elements; "
+            f"{len(offsets) - 1} items and {offsets[-1]} elements was asked for"
+        )
+    _check_offsets(found.offsets, offsets, "the map")
+    if found.checked:
+        return found
+    right = blockmap.build(found.strategy, offsets, threshold=found.threshold or 1)
+    for name, array in right.arrays.items():
+        given = found.arrays.get(name)
+        if given is None or not np.array_equal(given, array):
+            raise InputError(f"{name} of the map doesn't follow from its offsets; blockmap.build makes it")
+    return right
+
+
+def _check_offsets(found: NDArray[np.integer], planned: NDArray[np.integer], whose: str) -> None:
+    if not np.array_equal(found, planned):
+        item = int(np.argmax(found[1:] != planned[1:]))
+        lengths = [int(offsets[item + 1] - offsets[item]) for offsets in (found, planned)]
+        raise InputError(f"item {item} of {whose} has {lengths[0]} elements, the plan is for {lengths[1]}")
+
+
+def _check_shapes(batch: RaggedBatch, planned: NDArray[np.int64]) -> None:
+    if batch.shapes is None or batch.shapes.shape != planned.shape:
+        raise InputError("the plan is for images (height, width), the batch has items of other dimensions")
+    if not np.array_equal(batch.shapes, planned):
+        item = int(np.argmax((batch.shapes != planned).any(axis=1)))
+        found, right = (tuple(shapes[item].tolist()) for shapes in (batch.shapes, planned))
+        raise InputError(f"item {item} of the batch has shape {found}, the plan is for {right}")

@@ -8,20 +8,21 @@ it divided by how often a batch is used again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from octopus import backends
 from octopus.arrays.checks import Device
-from octopus.ragged import blockmap, tuned
+from octopus.ragged import blockmap
 from octopus.ragged.batch import RaggedBatch
 from octopus.ragged.blockmap import Strategy
 from octopus.ragged.check import whole
 from octopus.ragged.plan import RaggedPlan
 
-PROBES = {"pointwise": "multiply", "stencil": "blur3x3"}
+PROBES = {"pointwise": "multiply", "stencil": "blur3x3"}  # those that wait for memory, and those that compute
 ELEMENTS = {"cpu": 300_000, "cuda": 8_000_000}  # of a probe's batch: beyond launch latency, quickly done
 THRESHOLDS = (4096, 16_384, 65_536)  # of block_metadata
 ROUNDS, MIN_ROUNDS = 7, 3
@@ -31,17 +32,9 @@ ORDER = ("block_search", "thread_search", "block_metadata", "lookup")  # by what
 
 
 class Evidence(NamedTuple):
-    """One measured strategy.
+    """One measured strategy: `setup_ms` builds its map on the host, `kernel_ms` is a median with the data in place.
 
-    Attributes
-    ----------
-    operation, strategy : str
-    threshold : int
-        Elements per block of `block_metadata`, else 0.
-    setup_ms : float
-        Building the map on the host; its upload is not in it.
-    kernel_ms : float
-        Median, the data wherever they happen to be in the caches.
+    `threshold` are elements per block of "block_metadata", else 0.
     """
 
     operation: str
@@ -81,12 +74,11 @@ class Tuning(NamedTuple):
 
     def lines(self) -> list[str]:
         """The evidence in words, one line per strategy."""
-        found = []
-        for group, operation in PROBES.items():
-            for row in (row for row in self.evidence if row.operation == operation):
-                name = row.strategy + (f" ({row.threshold} elements per block)" if row.threshold else "")
-                mark = "  <- chosen" if row.strategy == self.choice[group] else ""
-                found.append(f"{operation}: {name}: kernel {row.kernel_ms:.3f} ms, setup {row.setup_ms:.3f} ms{mark}")
+        chosen, found = {PROBES[group]: name for group, name in self.choice.items()}, []
+        for row in self.evidence:
+            name = row.strategy + (f" ({row.threshold} elements per block)" if row.threshold else "")
+            mark = "  <- chosen" if row.strategy == chosen[row.operation] else ""
+            found.append(f"{row.operation}: {name}: kernel {row.kernel_ms:.3f} ms, setup {row.setup_ms:.3f} ms{mark}")
         return found
 
 
@@ -117,108 +109,80 @@ def tune(device: Device = "auto", *, uses: int = 1, keep: bool = True) -> Tuning
     uses = whole("uses", uses)
     side = backends.resolve(device)
     batch = probe_batch(ELEMENTS[side])
-    plans = {key: _plan(side, batch, *key) for key in _candidates()}  # compiles
+    # Only the first probe looks for the best threshold.
+    thresholds = {"multiply": THRESHOLDS, "blur3x3": (blockmap.DEFAULT_THRESHOLD,)}
+    probes = {
+        (operation, strategy, threshold): _probe(side, batch, operation, strategy, threshold)
+        for operation in PROBES.values()
+        for strategy in blockmap.STRATEGIES
+        for threshold in (thresholds[operation] if strategy == "block_metadata" else (0,))
+    }  # which compiles them
     started = time.perf_counter()
-    evidence = tuple(row for operation in PROBES.values() for row in _probe(batch, _only(plans, operation)))
+    evidence: tuple[Evidence, ...] = ()
+    for operation in PROBES.values():
+        own = {key: run for key, run in probes.items() if key[0] == operation}
+        setup = {key: _ms(partial(_build, batch, *key[1:])) for key in own}
+        rounds, since = list[dict[Any, float]](), time.perf_counter()
+        # In a round every candidate runs once: a slow moment of the machine meets them all.
+        while len(rounds) < MIN_ROUNDS or (len(rounds) < ROUNDS and time.perf_counter() - since < SECONDS):
+            rounds.append({key: _ms(run) for key, run in own.items()})
+        evidence += tuple(Evidence(*key, setup[key], float(np.median([each[key] for each in rounds]))) for key in own)
     probe_ms = (time.perf_counter() - started) * 1e3
     choice = {group: _best(evidence, operation, uses).strategy for group, operation in PROBES.items()}
     records = [row for row in evidence if row.strategy == "block_metadata" and row.operation == PROBES["pointwise"]]
     threshold = min(records, key=lambda row: row.cost(uses)).threshold
     if keep:
-        tuned.keep(side, choice, threshold)
+        blockmap.store(side, choice, threshold)
     return Tuning(side, choice, threshold, uses, evidence, probe_ms)
 
 
 def probe_batch(elements: int) -> RaggedBatch:
     """Images with the published long-tailed distribution of sides, float32 on the host, seeded."""
     random = np.random.RandomState(42)
-    mean = 6000  # elements of such an image, rounded down: the last ones are left out
-    small, middle, large = (
-        random.randint(*limits, (elements // mean + 1, 2)) for limits in ((16, 61), (60, 151), (150, 401))
-    )
-    draw = random.random_sample(len(small))[:, None]
+    count = elements // 6000 + 1  # elements of such an image, rounded down: the last ones are left out
+    small, middle, large = (random.randint(*limits, (count, 2)) for limits in ((16, 61), (60, 151), (150, 401)))
+    draw = random.random_sample(count)[:, None]
     shapes = np.where(draw < 0.80, small, np.where(draw < 0.95, middle, large))
     shapes = shapes[: max(int(np.searchsorted(np.cumsum(shapes.prod(axis=1)), elements)), 1)]
     values = random.random_sample(int(shapes.prod(axis=1).sum())).astype(np.float32)
     return RaggedBatch.from_arrays(values, shapes)
 
 
-_Key = tuple[str, Strategy, int]  # operation, strategy, threshold
+def _probe(device: str, batch: RaggedBatch, operation: str, strategy: str, threshold: int) -> Callable[[], object]:
+    """The kernel alone, on data that are in place; run once, so that it is compiled."""
+    parameters: list[Any] = [np.linspace(0.5, 1.5, len(batch), dtype=np.float32)] * (operation == "multiply")
+    out: Any = np.empty_like(batch.values) if device == "cpu" else None
+    wait: Callable[[], object] = bool
+    if device == "cuda":
+        from octopus.backends.cuda import memory
+        from octopus.backends.cuda.device import current
 
-
-def _candidates() -> list[_Key]:
-    return [
-        (operation, strategy, threshold)
-        for operation in PROBES.values()
-        for strategy in blockmap.STRATEGIES
-        for threshold in _thresholds(operation, strategy)
-    ]
-
-
-def _thresholds(operation: str, strategy: str) -> tuple[int, ...]:
-    """Those to try: only the first probe looks for the best one."""
-    if strategy != "block_metadata":
-        return (0,)
-    return THRESHOLDS if operation == PROBES["pointwise"] else (blockmap.DEFAULT_THRESHOLD,)
-
-
-class _Probe(NamedTuple):
-    launch: Callable[[], object]
-    wait: Callable[[], object]
-
-
-def _plan(device: str, batch: RaggedBatch, operation: str, strategy: str, threshold: int) -> _Probe:
-    """A launch of the kernel alone, on data that are in place; run once, so that it is compiled."""
-    gains = np.linspace(0.5, 1.5, len(batch), dtype=np.float32)
-    parameters = (gains,) if operation == "multiply" else ()
+        batch = RaggedBatch(memory.upload(batch.values), batch.offsets, batch.shapes)
+        parameters, wait = list(map(memory.upload, parameters)), current().sync
+        out = memory.DeviceArray((batch.size,), np.float32)
     options: dict[str, Any] = {"strategy": strategy, "device": device, "threshold": threshold or None}
-    if device == "cpu":
-        plan, out = RaggedPlan(operation, batch, **options), np.empty_like(batch.values)
+    plan = RaggedPlan(operation, batch, **options)
+
+    def run() -> None:
         plan.run(batch, *parameters, out=out)
-        return _Probe(lambda: plan.run(batch, *parameters, out=out), lambda: None)
-    from octopus.backends.cuda import memory
-    from octopus.backends.cuda.device import current
+        wait()
 
-    on_gpu = RaggedBatch(memory.upload(batch.values), batch.offsets, batch.shapes)
-    plan = RaggedPlan(operation, on_gpu, **options)
-    result, given = memory.DeviceArray((batch.size,), np.float32), [memory.upload(gains)] * len(parameters)
-    plan.run(on_gpu, *given, out=result)
-    wait = current().sync
-    wait()
-    return _Probe(lambda: plan.run(on_gpu, *given, out=result), wait)
+    run()
+    return run
 
 
-def _only(plans: dict[_Key, _Probe], operation: str) -> dict[_Key, _Probe]:
-    return {key: plan for key, plan in plans.items() if key[0] == operation}
+def _build(batch: RaggedBatch, strategy: Strategy, threshold: int) -> object:
+    return blockmap.build(strategy, batch.offsets, threshold=threshold or blockmap.DEFAULT_THRESHOLD)
 
 
-def _probe(batch: RaggedBatch, plans: dict[_Key, _Probe]) -> Iterator[Evidence]:
-    """Medians of a few rounds in which every candidate runs once: a slow moment of the machine meets them all."""
+def _ms(run: Callable[[], object]) -> float:
     started = time.perf_counter()
-    setup = {key: _setup_ms(batch, *key[1:]) for key in plans}
-    rounds: list[dict[_Key, float]] = []
-    while len(rounds) < ROUNDS and (len(rounds) < MIN_ROUNDS or time.perf_counter() - started < SECONDS):
-        rounds.append({key: _run_ms(plan) for key, plan in plans.items()})
-    for key in plans:
-        yield Evidence(*key, setup[key], float(np.median([times[key] for times in rounds])))
-
-
-def _run_ms(probe: _Probe) -> float:
-    started = time.perf_counter()
-    probe.launch()
-    probe.wait()
+    run()
     return (time.perf_counter() - started) * 1e3
 
 
-def _setup_ms(batch: RaggedBatch, strategy: Strategy, threshold: int) -> float:
-    started = time.perf_counter()
-    blockmap.build(strategy, batch.offsets, threshold=threshold or blockmap.DEFAULT_THRESHOLD)
-    return (time.perf_counter() - started) * 1e3
-
-
-def _best(evidence: tuple[Evidence, ...], operation: str, uses: int) -> Any:
+def _best(evidence: tuple[Evidence, ...], operation: str, uses: int) -> Evidence:
     rows = [row for row in evidence if row.operation == operation]
     limit = min(row.cost(uses) for row in rows) * AS_GOOD
-    return min(
-        (row for row in rows if row.cost(uses) <= limit), key=lambda row: (ORDER.index(row.strategy), row.cost(uses))
-    )
+    good = (row for row in rows if row.cost(uses) <= limit)
+    return min(good, key=lambda row: (ORDER.index(row.strategy), row.cost(uses)))

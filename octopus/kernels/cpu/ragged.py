@@ -266,24 +266,3 @@ def _stencil(put: Callable) -> Callable:
             row += 1
 
     return stencil
-
-
-def build_records() -> Callable:
-    """The kernel that writes the blocks of `block_metadata`, in order: `counter, blocks (1), offsets, number of items,
-    threshold, owners, starts`; offsets and starts are int64, owners int32."""
-
-    def records(arguments):
-        if next_block(arguments[0]) >= arguments[1]:
-            return
-        offsets, items, threshold = pointer(arguments[2], np.int64), arguments[3], arguments[4]
-        owner, starts = pointer(arguments[5], np.int32), pointer(arguments[6], np.int64)
-        block = np.int64(0)
-        for item in range(items):
-            at, stop = offsets[item], offsets[item + 1]
-            while at < stop:
-                owner[block] = item
-                starts[block] = at
-                block += 1
-                at += threshold
-
-    return records

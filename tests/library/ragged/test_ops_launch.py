@@ -11,7 +11,7 @@ from pretended import at
 
 from octopus import InputError, RaggedBatch, RaggedPlan, ops
 from octopus.backends.cuda.memory import DeviceArray
-from octopus.ragged import tuned
+from octopus.ragged import blockmap
 
 gpu = pytest.fixture(pretended.installed)
 
@@ -29,7 +29,7 @@ def launches(gpu, monkeypatch):
         at(out, (total,), np.float32)[...] = at(source, (total,), np.float32) * gains
 
     gpu.does = multiply
-    monkeypatch.setattr(tuned, "_stored", lambda device: {})
+    monkeypatch.setattr(blockmap, "_stored", lambda device: {})
     return before
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from octopus import InputError, RaggedBatch
-from octopus.ragged import ops, tuned, tuner
+from octopus.ragged import blockmap, ops, tuner
 from octopus.ragged.blockmap import DEFAULT_THRESHOLD, STRATEGIES
 from octopus.ragged.plan import RaggedPlan
 from octopus.ragged.tuner import Evidence
@@ -15,9 +15,9 @@ from octopus.ragged.tuner import Evidence
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("OCTOPUS_CACHE_DIR", str(tmp_path))
-    tuned._stored.cache_clear()
+    blockmap._stored.cache_clear()
     yield
-    tuned._stored.cache_clear()
+    blockmap._stored.cache_clear()
 
 
 def evidence(times, setup=0.0):
@@ -58,20 +58,18 @@ def test_a_probe_uses_the_item_of_every_element():
 def test_the_choice_is_kept_and_used_by_auto():
     batch = RaggedBatch.from_offsets(np.ones(4, np.float32), [0, 4])
     assert RaggedPlan("multiply", batch, device="cpu").strategy == "block_search"
-    tuned.keep("cpu", {"pointwise": "lookup", "stencil": "thread_search"}, 4096)
+    blockmap.store("cpu", {"pointwise": "lookup", "stencil": "thread_search"}, 4096)
     assert RaggedPlan("multiply", batch, device="cpu").strategy == "lookup"
-    assert tuned.strategy_for("cpu", "blur3x3") == "thread_search" and tuned.threshold_for("cpu") == 4096
-    tuned.forget("cpu")
-    assert RaggedPlan("multiply", batch, device="cpu").strategy == "block_search"
+    assert blockmap.strategy_for("cpu", "blur3x3") == "thread_search" and blockmap.threshold_for("cpu") == 4096
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"pointwise": "magic", "threshold": -1}'])
 def test_a_damaged_file_is_no_choice(text):
-    tuned.keep("cpu", {}, 1)
-    next(tuned.cache.cache_dir().glob("tuned-*")).write_text(text)
-    tuned._stored.cache_clear()
-    assert tuned.strategy_for("cpu", "multiply") == "block_search"
-    assert tuned.threshold_for("cpu") == DEFAULT_THRESHOLD
+    blockmap.store("cpu", {}, 1)
+    next(blockmap.cache.cache_dir().glob("tuned-*")).write_text(text)
+    blockmap._stored.cache_clear()
+    assert blockmap.strategy_for("cpu", "multiply") == "block_search"
+    assert blockmap.threshold_for("cpu") == DEFAULT_THRESHOLD
 
 
 @pytest.mark.parametrize("uses", [0, -1, 1.5, float("nan"), float("inf"), "3", None, True], ids=repr)

@@ -19,8 +19,7 @@ from octopus.kernels.cuda.ragged_tiles import Shape
 from octopus.kernels.operations import PARAMETERS, POINTWISE, result_dtype
 from octopus.ragged.batch import RaggedBatch
 from octopus.ragged.blockmap import BlockMap, offsets_of
-from octopus.ragged.cut import image_sides
-from octopus.ragged.plan import RaggedPlan
+from octopus.ragged.plan import RaggedPlan, image_sides
 from octopus_study.baselines.ragged_methods import table_on_device
 from octopus_study.measure import Method, check_answers
 from octopus_study.reference import ragged as ragged_reference

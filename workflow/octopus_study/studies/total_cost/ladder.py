@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus.ragged import blockmap
-from octopus.ragged.cut import image_sides
+from octopus.ragged.plan import image_sides
 from octopus_study.baselines.ragged_job import RaggedJob
 from octopus_study.measure import Case, Row
 from octopus_study.studies.comparison import BASE, Comparison, Part, compare

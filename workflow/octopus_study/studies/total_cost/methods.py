@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from octopus.ragged.blockmap import BlockMap, narrowed
-from octopus.ragged.cut import image_sides
-from octopus.ragged.plan import RaggedPlan
+from octopus.ragged.plan import RaggedPlan, image_sides
 from octopus_study.baselines.ragged_job import RaggedJob
 from octopus_study.baselines.ragged_methods import ON_DEVICE, STRATEGIES, Run, StagedMethod, build_of, table_on_device
 

@@ -16,7 +16,7 @@ from octopus.images.plan import ImagePlan
 from octopus.kernels.operations import OPERATIONS, STENCILS
 from octopus.ragged import ops
 from octopus.ragged.batch import RaggedBatch
-from octopus.tiles.plan import TilePlan
+from octopus.tiles.api import TilePlan
 
 _OPTIONS: tuple[dict[str, Any], ...] = ({}, {"letterbox": True}, {"antialias": True})
 _ELEMENTS, _RESULTS = ("float32", "uint8"), ("float32", "float16", "uint8")

@@ -2,29 +2,205 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from octopus.arrays import streams
-from octopus.arrays.checks import Device
+from octopus.arrays.checks import Device, boxes_view, check_stream
 from octopus.arrays.memo import dynamo_disabled
-from octopus.tiles.check import image_view
-from octopus.tiles.plan import TilePlan
+from octopus.arrays.plan import Plan, Stage
+from octopus.arrays.results import check_memory
+from octopus.arrays.views import ArrayView, view
+from octopus.backends.cpu import compile, threads
+from octopus.backends.cuda import memory
+from octopus.backends.cuda.device import is_capturing
+from octopus.errors import InputError
+from octopus.tiles import check
+from octopus.tiles.check import ImageSpec, image_view
+from octopus.tiles.cuda import CudaTiles
 from octopus.tiles.rules import best_within, otsu_threshold
 
 __all__ = ["TilePlan", "best_within", "keep_tiles", "otsu_threshold", "tile_means"]
 
+PART = 1 << 16  # values per part of a thread: large beside the cost of handing it out, small beside a tile of a scene
+
+
+class TilePlan(Plan):
+    """Memory and a compiled kernel for the tiles of images that are cut alike, made once and run many times.
+
+    `run` allocates no device memory and launches once. With image and tiles on the GPU it neither copies nor waits and
+    can be captured in a CUDA graph. The result of a run is overwritten by the next. A plan may be used on several
+    streams; a second thread that runs it at the same time is refused.
+
+    Sums are made in memory that all runs share, so that runs wait for each other. The plan doesn't see when a captured
+    graph is launched: make sure that no run is under way beside a graph, nor one graph beside another. Otherwise both
+    add to the same sums, and later results are wrong, too.
+
+    Parameters
+    ----------
+    image : array, (H, W) or (H, W, C), uint8 or uint16
+        An image like those to come: same library, side, dtype and shape; its pixels are not read.
+    tiles : array, (N, 4), integer
+        As in `keep_tiles`. From the host they are read now; on the GPU at each run.
+    scale, nodata, device
+        As in `keep_tiles`.
+    stream : optional
+        A CUDA stream in whose order memory is reserved; the first run must then be on it. Without one the constructor
+        waits until it has the memory, and runs may use any stream.
+
+    Attributes
+    ----------
+    count : int
+        N, the number of tiles.
+    device : {"cpu", "cuda"}
+        Where it works.
+    scale : float
+        What counts as 1.
+    nodata : int or None
+        The value that is left out.
+    spec : ImageSpec
+        The form of the planned image.
+    engine : CudaTiles
+        On a GPU, with tiles: what does the work once all is checked, for measurements of it alone.
+
+    Raises
+    ------
+    InputError, DeviceError, OutOfMemoryError
+        As `keep_tiles`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> image = np.full((100, 200), 51, np.uint8)
+    >>> plan = TilePlan(image, [[0, 0, 100, 100], [100, 0, 200, 100]], device="cpu")
+    >>> flags, means = plan.run(image, 0.1)
+    >>> flags.tolist(), means.tolist()
+    ([True, True], [0.2, 0.2])
+    """
+
+    @dynamo_disabled
+    def __init__(
+        self, image: Any, tiles: Any, *, scale: float | None = None, nodata: int | None = None, device: Device = "auto",
+        stream: Any = None,
+    ) -> None:  # fmt: skip
+        model = image_view(image)
+        self.spec = check.image_spec(model)
+        self.scale = check.checked_scale(scale, self.spec.dtype)
+        self.nodata = check.checked_nodata(nodata, self.spec.dtype)
+        described = boxes_view(tiles, "tiles")
+        check.check_tile_form(described)
+        where = streams.device_for(model, device, "image")
+        self.count = described.shape[0]
+        self._tiles: ArrayView | None = None
+        host = None
+        if described.device == "cpu":
+            host = check.host_tiles(described.numpy(), self.spec)
+        elif where == "cpu" or model.device == "cpu":
+            raise InputError("tiles are on the GPU but the image is on the host; keep both on one side")
+        else:
+            self._tiles = described  # its owner keeps the memory alive
+        queue = self._begin(model, where, stream, None if host is not None else described)
+        from_host = where != model.device
+        image_bytes = self.spec.height * self.spec.width * self.spec.pixel if from_host else 0
+        results = 8 * self.count, self.count  # means and flags; `CudaTiles` looks after the rest
+        if queue is not None:
+            needed = image_bytes + sum(results)
+            check_memory(needed, memory.free_bytes(), "the GPU", "use a smaller image or fewer tiles")
+        self._means, self._flags = self._new((self.count,), "float64"), self._new((self.count,), "bool")
+        self._targets = [view(array, "result") for array in (self._means, self._flags)]
+        if queue is None:
+            assert host is not None
+            self._parts = _parts_of(host, self.spec.channels)
+            _cpu_kernel(self.spec.dtype)  # now, rather than at the first run
+            return
+        if from_host:
+            self._stage = Stage(image_bytes, results, queue)
+            self._memory.keep(*self._stage.owned)
+        if self.count:
+            self.engine = CudaTiles(self.spec, host, described, self.nodata, queue)
+            self._memory.keep(*self.engine.owned)
+        self._hold()
+
+    @dynamo_disabled
+    def run(self, image: Any, threshold: float = -math.inf, *, stream: Any = None) -> tuple[Any, Any]:
+        """Flags and means of an image's tiles; see `keep_tiles`.
+
+        Returns
+        -------
+        (array (N,) bool, array (N,) float64)
+            In the plan's memory: on the side of the planned image, of its library.
+
+        Raises
+        ------
+        InputError
+            If the image is not like the planned one, the threshold is not a number, a stream is given for work on the
+            CPU, or the plan is at work in another thread.
+        """
+        pixels = image_view(image)
+        spec = self._check(pixels)
+        level = check.checked_threshold(threshold)
+        check_stream(stream, self.device)
+        with self._alone:
+            if self.count and self.device == "cpu":
+                self._run_cpu(pixels, spec, level)
+            elif self.count:
+                self._run_cuda(pixels, spec, level, stream)
+        return self._flags, self._means
+
+    def _check(self, image: ArrayView) -> ImageSpec:
+        if image.layout == self._model.layout and not image.pointer % image.dtype.itemsize:
+            return self.spec
+        spec = check.image_spec(image)
+        found = (image.device, image.shape, spec.dtype)
+        planned = (self._model.device, self._model.shape, self.spec.dtype)
+        if found != planned:
+            raise InputError(f"the plan is for images of (side, shape, dtype) {planned}, found {found}")
+        return spec
+
+    def _run_cpu(self, image: ArrayView, spec: ImageSpec, threshold: float) -> None:
+        begin, *arrays = self._parts
+        parts = len(arrays[0])
+        total, count = np.empty(parts, np.uint64), np.empty(parts, np.uint64)
+        threads.launch(
+            _cpu_kernel(spec.dtype), parts, image.pointer, spec.pitch // image.dtype.itemsize,
+            *(array.ctypes.data for array in arrays), self.nodata is not None, self.nodata or 0, total.ctypes.data,
+            count.ctypes.data, threads=None if parts > 1 else 1,
+        )  # fmt: skip
+        sums, counts = (np.add.reduceat(each, begin).astype(np.float64) for each in (total, count))
+        means, flags = (target.numpy() for target in self._targets)
+        with np.errstate(invalid="ignore"):  # no value but no data: 0 / 0
+            np.divide(sums, counts, out=means)
+        means /= self.scale
+        np.greater(means, threshold, out=flags)
+
+    def _run_cuda(self, image: ArrayView, spec: ImageSpec, threshold: float, stream: Any) -> None:
+        arrays = (image,) if self._tiles is None else (image, self._tiles)
+        queue = self._memory.enter(stream, arrays, self._tiles)
+        from_host = self._model.device == "cpu"
+        if from_host and is_capturing(queue):
+            raise InputError("the image must be on the GPU while a graph is captured")
+        if from_host:  # where its rows will lie next to each other
+            spec = replace(self.spec, pitch=self.spec.width * self.spec.pixel)
+
+        def submit(pixels: int, means: int, flags: int) -> None:
+            self.engine.launch(spec, pixels, self.scale, threshold, means, flags, queue)
+
+        if from_host:
+            self._stage.run(image, self._targets, queue, submit)
+        else:
+            submit(image.pointer, *(target.pointer for target in self._targets))
+
 
 @dynamo_disabled
 def keep_tiles(
-    image: Any,
-    tiles: Any,
-    threshold: float,
-    *,
-    scale: float | None = None,
-    nodata: int | None = None,
-    device: Device = "auto",
-    stream: Any = None,
-) -> tuple[Any, Any]:
+    image: Any, tiles: Any, threshold: float, *, scale: float | None = None, nodata: int | None = None,
+    device: Device = "auto", stream: Any = None,
+) -> tuple[Any, Any]:  # fmt: skip
     """Which tiles of an image are brighter than a threshold, all of them in one launch.
 
     A tile's brightness is that of NumPy's `image[y1:y2, x1:x2].mean() / scale`, bit for bit, on the CPU as on the GPU:
@@ -37,9 +213,9 @@ def keep_tiles(
         lies on the device that works. Rows may be further apart than their length. All channels count alike.
     tiles : array, (N, 4), integer
         `x1, y1, x2, y2` in pixels, a tile covers `[x1, x2) x [y1, y2)`; they may overlap. Also [], and the other forms
-        that boxes of `octopus.crop_resize` may have. On the host, or with the
-        image on the GPU also there (int32 or int64). Tiles on the GPU are not read by the host: each is clipped to the
-        image, and one that is then empty has a mean of NaN.
+        that boxes of `octopus.crop_resize` may have. On the host, or with the image on the GPU also there (int32 or
+        int64). Tiles on the GPU are not read by the host: each is clipped to the image, and one that is then empty has
+        a mean of NaN.
     threshold : float
         A tile is kept if its brightness is above it; in units of `scale`.
     scale : float, optional
@@ -78,36 +254,20 @@ def keep_tiles(
     >>> flags.tolist(), means.tolist()
     ([False, True], [0.1, 0.84])
     """
-    plan = _plan(image, tiles, stream, scale=scale, nodata=nodata, device=device)
-    return plan.run(image, threshold, stream=stream)
+    return _run(image, tiles, threshold, stream, scale=scale, nodata=nodata, device=device)
 
 
 @dynamo_disabled
 def tile_means(
-    image: Any,
-    tiles: Any,
-    *,
-    scale: float | None = None,
-    nodata: int | None = None,
-    device: Device = "auto",
+    image: Any, tiles: Any, *, scale: float | None = None, nodata: int | None = None, device: Device = "auto",
     stream: Any = None,
-) -> Any:
-    """Brightness of each tile of an image.
-
-    Parameters
-    ----------
-    image, tiles, scale, nodata, device, stream
-        As in `keep_tiles`.
+) -> Any:  # fmt: skip
+    """Brightness of each tile of an image; arguments and errors are those of `keep_tiles`.
 
     Returns
     -------
     array (N,) float64
         In units of `scale`, on the image's side and of its library; NaN for a tile without data.
-
-    Raises
-    ------
-    InputError, DeviceError, OutOfMemoryError
-        As `keep_tiles`.
 
     Examples
     --------
@@ -115,13 +275,35 @@ def tile_means(
     >>> tile_means(np.array([[0, 51, 255]], np.uint8), [[0, 0, 2, 1], [2, 0, 3, 1]], device="cpu").tolist()
     [0.1, 1.0]
     """
-    plan = _plan(image, tiles, stream, scale=scale, nodata=nodata, device=device)
-    return plan.run(image, stream=stream)[1]
+    return _run(image, tiles, -math.inf, stream, scale=scale, nodata=nodata, device=device)[1]
 
 
-def _plan(image: Any, tiles: Any, stream: Any, **options: Any) -> TilePlan:
-    """A plan that is run once, on the stream on which its memory is reserved, so that nothing waits for that."""
-    model = image_view(image)
+def _run(image: Any, tiles: Any, threshold: float, stream: Any, **options: Any) -> tuple[Any, Any]:
+    """By a plan, run once on the stream on which its memory is reserved, so that nothing waits for that."""
+    model, queue = image_view(image), stream
     if streams.device_for(model, options["device"], "image") == "cuda":
-        stream = streams.stream_for(model, None, stream)
-    return TilePlan(image, tiles, stream=stream, **options)
+        queue = streams.stream_for(model, None, stream)
+    return TilePlan(image, tiles, stream=queue, **options).run(image, threshold, stream=stream)
+
+
+def _parts_of(tiles: NDArray[np.int32], channels: int) -> list[NDArray[np.int64]]:
+    """Tiles cut into parts of rows for the threads of a CPU, all int64: number of each tile's first part; of each part
+    its tile, first row and the row behind its last; of each tile the first value of a row and the one behind its last.
+    """
+    left, top, right, bottom = tiles.T.astype(np.int64)
+    left, right = left * channels, right * channels
+    rows = np.maximum(PART // (right - left), 1)
+    parts = -(-(bottom - top) // rows)
+    owner = np.repeat(np.arange(len(tiles), dtype=np.int64), parts)
+    begin = np.cumsum(parts) - parts
+    first = top[owner] + (np.arange(len(owner)) - begin[owner]) * rows[owner]
+    return [begin, owner, first, np.minimum(first + rows[owner], bottom[owner]), left, right]
+
+
+def _cpu_kernel(dtype: str) -> Callable[[int], Any]:
+    def build() -> Callable[..., None]:
+        from octopus.kernels.cpu import tile_sums
+
+        return tile_sums.build(dtype)
+
+    return compile.load(f"tiles-{dtype}", build)

@@ -21,15 +21,7 @@ MAX_PITCH = 1 << 30  # bytes from row to row, of which the kernels count in 32 b
 
 @dataclass(frozen=True)
 class ImageSpec:
-    """An image's form, whatever its values.
-
-    Attributes
-    ----------
-    height, width, channels : int
-    pitch : int
-        Bytes from row to row.
-    dtype : {"uint8", "uint16"}
-    """
+    """An image's form, whatever its values; `pitch` are bytes from row to row."""
 
     height: int
     width: int
@@ -60,13 +52,7 @@ def image_view(image: Any) -> ArrayView:
 
 
 def image_spec(image: ArrayView) -> ImageSpec:
-    """The form of an image (H, W) or (H, W, C) of uint8 or uint16.
-
-    Raises
-    ------
-    InputError
-        For another shape, dtype or order of memory.
-    """
+    """The form of an image (H, W) or (H, W, C) of uint8 or uint16 whose rows have no gaps."""
     if len(image.shape) not in (2, 3):
         raise InputError(f"image must have shape (H, W) or (H, W, C), found {image.shape}")
     if not of_dtype(image, IMAGE_DTYPES):
@@ -105,13 +91,7 @@ def check_tile_form(tiles: ArrayView) -> None:
 
 
 def host_tiles(tiles: NDArray[Any], spec: ImageSpec) -> NDArray[np.int32]:
-    """Tiles on the host as int32, a copy, after checking all of them.
-
-    Raises
-    ------
-    InputError
-        Names the first that is empty or not inside the image.
-    """
+    """Tiles on the host as int32, a copy, none of them empty or beyond the image."""
     tiles = tiles.copy()  # nobody changes it while it is checked
     x1, y1, x2, y2 = tiles.T
     good = (x1 >= 0) & (y1 >= 0) & (x2 <= spec.width) & (y2 <= spec.height) & (x1 < x2) & (y1 < y2)

@@ -21,7 +21,7 @@ MODULES = ("octopus", "octopus.blockmap", "octopus.images", "octopus.ops")
     "octopus", "octopus.backends.cpu.threads", "octopus.blockmap", "octopus.crop.api",
     "octopus.crop.framestream", "octopus.images", "octopus.images.api", "octopus.images.plan", "octopus.images.sizes",
     "octopus.ops", "octopus.ragged.batch", "octopus.ragged.blockmap", "octopus.ragged.ops", "octopus.ragged.plan",
-    "octopus.tiles.plan", "octopus.tiles.rules", "octopus.tiles.api", "octopus.crop.transforms",
+    "octopus.tiles.rules", "octopus.tiles.api", "octopus.crop.transforms",
 ])  # fmt: skip
 def test_examples(name):
     found = doctest.testmod(import_module(name))

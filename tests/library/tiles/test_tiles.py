@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 import octopus
 from octopus import InputError, best_within, keep_tiles, otsu_threshold, tile_means
 from octopus.arrays import views
-from octopus.tiles import cpu
+from octopus.tiles import api
 
 
 def test_large_bright_tiles_do_not_overflow(monkeypatch):
     image = np.full((300, 70_000), 65535, np.uint16)
     tiles = [[0, 0, 70_000, 300], [1, 1, 69_999, 299]]
     assert tile_means(image, tiles, device="cpu").tolist() == [1, 1]
-    monkeypatch.setattr(cpu, "PART", 1)
+    monkeypatch.setattr(api, "PART", 1)
     assert tile_means(image, tiles, scale=1, device="cpu").tolist() == [65535, 65535]
 
 

@@ -79,7 +79,8 @@ class Tensor:
     def reshape(self, *shape: Any) -> Tensor:
         return self._made(self.array.reshape(*shape))
 
-    view = reshape
+    def view(self, *shape: Any) -> Tensor:
+        return self._made(self.array.view(shape[0].name)) if isinstance(shape[0], Dtype) else self.reshape(*shape)
 
     def __mul__(self, factor: int) -> Tensor:
         return self._made(self.array * factor)

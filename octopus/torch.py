@@ -27,9 +27,9 @@ from octopus.arrays.views import ArrayView, c_strides
 from octopus.crop.check import check_box_shape
 from octopus.crop.spec import CropOptions, make_spec
 from octopus.errors import InputError, shown
-from octopus.images.found import look
-from octopus.images.options import options_of
-from octopus.images.sources import geometry_of
+from octopus.images import spec as image_spec
+from octopus.images.sizes import items_of
+from octopus.images.sources import geometry_of, look
 
 __all__ = ["CropResize", "crop_resize", "patch_rows", "resize"]
 
@@ -209,32 +209,30 @@ def _fake_crop(frame: Tensor, boxes: Tensor, size: list[int], *_: Any, **options
 
 
 def _fake_resize(images: list[Tensor], size: list[int], **options: Any) -> Any:
-    checked, items = _images_as_asked("resize", images, None, size=tuple(size), **options)
-    return _empty(images[0], items.shape, options, checked.boxed)
+    spec, items = _images_as_asked("resize", images, None, size=tuple(size), **options)
+    return _empty(images[0], items.shape, options, spec.letterbox)
 
 
 def _fake_rows(
     images: list[Tensor], sizes: list[int], rule: str = "", limits: Sequence[int] = (), **options: Any
 ) -> list[Tensor]:
-    checked, items = _images_as_asked("patch_rows", images, _sizes(sizes, rule, limits), **options)
+    spec, items = _images_as_asked("patch_rows", images, _sizes(sizes, rule, limits), **options)
     made = _empty(images[0], items.shape, options)
     grid = torch.empty((len(images), 3), dtype=torch.int64, device="cpu")
-    if checked.most is None:
+    if spec.max_rows is None:
         return [made, grid]
     return [made, images[0].new_empty(items.shape[:2], dtype=torch.int32), grid[:, 1:].clone()]
 
 
 def _images_as_asked(operation: str, images: list[Tensor], sizes: Any, **options: Any) -> tuple[Any, Any]:
-    """Options and items of a call, checked against images of which the sides are known, and no values."""
+    """Spec and items of a call, checked against images of which the sides are known, and no values."""
     stand_ins = [
         np.empty([int(side) for side in image.shape], _numpy_dtype(image, f"image {number}"))
         for number, image in enumerate(images)
     ]
     geometry = geometry_of(look(stand_ins), options.get("source"), options.get("channels", "RGB"))
-    checked = options_of(operation, _named(options))
-    spec = checked.spec(geometry.dtype, geometry.channels)
-    wanted = sizes(geometry.sides.copy()) if callable(sizes) else sizes
-    return checked, checked.items(spec, geometry.sides, wanted)
+    spec = image_spec.make_spec(geometry.dtype, geometry.channels, operation, **_named(options))
+    return spec, items_of(spec, geometry.sides, sizes)
 
 
 def _empty(model: Tensor, shape: Sequence[Any], options: dict[str, Any], transforms: bool = False) -> Any:

@@ -9,11 +9,10 @@ from octopus.arrays import streams
 from octopus.arrays.checks import Device, check_stream, check_tensor
 from octopus.arrays.memo import dynamo_disabled
 from octopus.arrays.results import check_host_memory
-from octopus.images.answer import Arrays, answer, new_arrays, result_bytes
-from octopus.images.found import look
+from octopus.images.calls import ADVICE, Results, pattern_of, run_on_host
 from octopus.images.sizes import smart_sizes
+from octopus.images.sources import look
 from octopus.images.upload import run_on_gpu
-from octopus.images.work import ADVICE, pattern_of, run_on_host
 from octopus.ragged.batch import RaggedBatch
 
 Filter: TypeAlias = Literal["nearest", "bilinear", "bicubic", "lanczos"]
@@ -24,7 +23,7 @@ Source: TypeAlias = Literal["HWC", "CHW"]
 
 
 class Options(TypedDict, total=False):
-    """Keyword arguments that all operations have; their defaults are those of `octopus.images.options`."""
+    """Keyword arguments that all operations have; their defaults are those of `octopus.images.spec`."""
 
     filter: Filter
     antialias: bool
@@ -283,21 +282,20 @@ def run(
     if pattern.prepared is not None and out is None and stream is None:
         made = pattern.prepared.run(found, pattern.geometry)
         if made is not None:
-            return answer(pattern, Arrays(made))
-    job = pattern.job(found)
-    check_stream(stream, job.model.device)
+            return pattern.answer(Results(made))
+    on_gpu = pattern.model.device == "cuda"
+    check_stream(stream, pattern.model.device)
     check_tensor(out, "out")
-    given = "" if out is None else "out"
-    if job.model.device == "cpu":
-        if out is None:
-            check_host_memory(result_bytes(job), "the host for the result", ADVICE)
-        arrays = new_arrays(job, out, None)
-        run_on_host(job, arrays.views(job, given))
-        return answer(pattern, arrays)
-    queue = streams.stream_for(job.model, None, stream)
-    arrays = new_arrays(job, out, None if stream is None else queue)  # None: the library's own, which it is
-    run_on_gpu(job, arrays.views(job, given), queue, stream is not None)
-    return answer(pattern, arrays)
+    if out is None and not on_gpu:
+        check_host_memory(pattern.nbytes, "the host for the result", ADVICE)
+    queue = streams.stream_for(pattern.model, None, stream) if on_gpu else None
+    arrays = pattern.new(out, None if stream is None else queue)  # None: the library's own, which it is
+    results = pattern.views(arrays, found, "" if out is None else "out")
+    if on_gpu:
+        run_on_gpu(pattern, found, results, queue, stream is not None)
+    else:
+        run_on_host(pattern, found, results)
+    return pattern.answer(arrays)
 
 
 __all__ = ["patch_rows", "resize", "resize_each", "smart_sizes"]

@@ -1,4 +1,4 @@
-"""The way to run a checked call on images of different size on the CPU."""
+"""How a checked call on images runs on the CPU."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from octopus.arrays.launch import PreparedLaunch, launch
+from octopus.arrays.launch import PreparedLaunch
 from octopus.arrays.views import ArrayView
 from octopus.backends.cpu import compile, threads
 from octopus.images.spec import FIXED, ImageSpec
-from octopus.kernels.images import IMAGE, filter_code, filter_support
+from octopus.kernels.images import filter_code, filter_support
 
 CACHED = 256 * 1024  # bytes of a tile's intermediate rows: they stay in a core's second cache
 BAND = 256  # source rows of a tile, at least where there are several: few of them are read twice
@@ -21,20 +21,14 @@ LANES = 16  # of the kernel's vectors
 
 
 class CpuEngine:
-    """Runs a spec with the CPU kernel; holds no memory of its own.
-
-    Parameters
-    ----------
-    spec : ImageSpec
-    """
+    """Runs an `ImageSpec` with the CPU kernel; holds no memory of its own."""
 
     def __init__(self, spec: ImageSpec) -> None:
         self.spec = spec
-        rounding = spec.rounding if spec.rounding in FIXED else ""
-        self._kernel = load(spec.source, spec.dtype, spec.channels, rounding)
+        self._kernel = _kernel(spec)
         self._vectors = [np.ascontiguousarray(v, np.float32) for v in (spec.gain, spec.bias, spec.pad)]
         self._fixed = (
-            *(spec.item if spec.kind == "batch" else (0, 0)), spec.kind == "rows", spec.layout in ("NCHW", "CTPP"),
+            *spec.item, spec.kind == "rows", spec.layout in ("NCHW", "CTPP"),
             spec.patch, spec.merge, spec.temporal, filter_code(spec.filter, spec.antialias), spec.antialias,
             spec.rounding == "uint8", *(vector.ctypes.data for vector in self._vectors),
         )  # fmt: skip
@@ -43,16 +37,14 @@ class CpuEngine:
         """A copy, or one in another process, makes its own vectors: addresses aren't the same there."""
         return CpuEngine, (self.spec,)
 
-    def run(self, table: np.ndarray, out: ArrayView, queue: Any = None) -> None:
-        """Fill `out` from the images of a table (N,) of `IMAGE`; there is no queue on the CPU.
+    def prepared(self, table: np.ndarray, out: ArrayView) -> PreparedLaunch:
+        """The launch for a table (N,) of `IMAGE`, to be called with the address of `out`, and the images' as column.
 
         Rows of a result of three axes, (N, rows, values), are padded with zeros.
         """
-        launch(self.prepared(np.ascontiguousarray(table, IMAGE), out), (out.pointer,))
-
-    def prepared(self, table: np.ndarray, out: ArrayView) -> PreparedLaunch:
-        """The launch for such a table and result; to be called with the address of this, and the images' as column."""
-        number = threads.get_num_threads() if out.nbytes + self._read(table) > ALONE_BYTES else 1
+        pixel = self.spec.channels * np.dtype(self.spec.source).itemsize
+        read = int(np.dot(table["height"].astype(np.int64), table["width"])) * pixel
+        number = threads.get_num_threads() if out.nbytes + read > ALONE_BYTES else 1
         tiles = self._tiles(table, number)
         padded = out.shape[1] if self.spec.kind == "rows" and len(out.shape) == 3 else 0
         values = (0, int(tiles[-1, 0]), 0, tiles.ctypes.data, 0, *self._fixed, padded, out.nbytes > STREAMED)
@@ -60,11 +52,6 @@ class CpuEngine:
             values, [(None, 4)], self._kernel, threads=number, table=table, table_to=2, column=len(table),
             held=(self, tiles),
         )  # fmt: skip
-
-    def _read(self, table: np.ndarray) -> int:
-        """Bytes of all images."""
-        pixels = np.dot(table["height"].astype(np.int64), table["width"])
-        return int(pixels) * self.spec.channels * np.dtype(self.spec.source).itemsize
 
     def _tiles(self, table: np.ndarray, number: int) -> np.ndarray:
         """First block of each image, rows and columns of its tiles; and, last, the number of all blocks."""
@@ -86,13 +73,13 @@ class CpuEngine:
         return tiles
 
 
-def load(source: str, out_dtype: str, channels: int, rounding: str) -> Callable[[int], Any]:
+def _kernel(spec: ImageSpec) -> Callable[[int], Any]:
     """The compiled kernel for a dtype of images and one of results, and a number of channels."""
+    rounding = spec.rounding if spec.rounding in FIXED else ""
 
     def build() -> Callable[..., None]:
         from octopus.kernels.cpu import images
 
-        return images.build(source, out_dtype, channels, rounding)
+        return images.build(spec.source, spec.dtype, spec.channels, rounding)
 
-    form = rounding or "float"
-    return compile.load(f"images-{form}-{source}x{channels}-{out_dtype}", build)
+    return compile.load(f"images-{rounding or 'float'}-{spec.source}x{spec.channels}-{spec.dtype}", build)

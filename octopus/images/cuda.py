@@ -1,52 +1,65 @@
-"""The way to run a checked call on images on a CUDA device: which kernel, the tiles of its blocks, and its launch."""
+"""How a checked call on images runs on a CUDA device: which kernel, the tiles of its blocks, and its launch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from octopus.arrays.checks import INT32_MAX
 from octopus.arrays.launch import Cuda, PreparedLaunch, launch
-from octopus.arrays.views import ArrayView
 from octopus.backends.cuda.compile import function_of
-from octopus.backends.cuda.device import current
+from octopus.backends.cuda.device import compute_capability, current
 from octopus.errors import InputError
-from octopus.images.launcher import Launch, Launcher, four
+from octopus.images import cutting
 from octopus.images.spec import ImageSpec
-from octopus.kernels.arguments import IMAGES, PADDING
+from octopus.kernels import images
+from octopus.kernels.arguments import IMAGE_TILES, IMAGES, PADDING
+from octopus.kernels.cuda.image_kind import ImageKernel
 from octopus.kernels.cuda.tiles import IMAGE_COLUMNS, IMAGE_ROWS, PAD_BLOCKS, PAD_THREADS
-from octopus.kernels.images import filter_code
 
-THREADS = IMAGE_ROWS * IMAGE_COLUMNS
+TENSOR_CAPABILITY = (8, 0)  # from here on the tensor cores multiply int8
+SIDES = (10, 12, 14, 16)  # of patches that are a warp's block
+
+
+class Launch(NamedTuple):
+    """How a kernel does the images of one table: the blocks of its grid, and what else the kernel needs for them."""
+
+    kernel: SimpleKernel
+    blocks: int
+    cut: Any = None
 
 
 class SimpleKernel:
-    """Launches `kernels.cuda.images`, which takes any spec and any images.
+    """Launches `kernels.cuda.images`, which takes any spec and any images."""
 
-    Parameters
-    ----------
-    spec : ImageSpec
-    """
+    shared = 0  # bytes that a block may have
 
     def __init__(self, spec: ImageSpec) -> None:
-        self._spec = spec
-        self._function: int | None = None
+        self.spec, self._function = spec, 0
+        code = images.filter_code(spec.filter, spec.antialias)
+        kind = spec.source, spec.channels, code, spec.antialias, spec.rounding, spec.dtype, spec.kind, spec.layout
+        self.built: tuple[Any, ...] = f"images-{spec.name}", "images.build", *kind  # as of `kernel_for`
 
-    def load(self) -> None:
-        """As of `Launcher`."""
-        if self._function is None:
-            spec = self._spec
-            code = filter_code(spec.filter, spec.antialias)
-            self._function = function_of(_simple_kernel(spec.name, *_kind(spec, code), _capability()))
+    def load(self) -> int:
+        """The kernel's address; compiled, or loaded from the disk, unless that is done."""
+        if not self._function:
+            self._function = function_of(kernel_for(compute_capability(), *self.built), self.shared)
+        return self._function
 
     def prepare(self, table: NDArray[Any], like: Launch | None = None) -> Launch | None:
-        """As of `Launcher`; raises `InputError` for more blocks than a grid has."""
-        sides: Any = self._spec.item
-        if self._spec.kind != "batch":
+        """Number the tiles of a table (N,) of `IMAGE`, and say how to launch.
+
+        None if this kernel can't do its images, or `like`, a launch that is captured, has not enough of anything.
+        Addresses must not matter here, but for those that are 0, which are no images: what this does to a table is
+        kept for others that differ in addresses alone.
+        """
+        sides: Any = self.spec.item
+        if self.spec.kind != "batch":
             sides = table["rows"].astype(np.int64), table["columns"].astype(np.int64)
         tiles = np.broadcast_to(-(-sides[0] // IMAGE_ROWS) * -(-sides[1] // IMAGE_COLUMNS), len(table))
         ends = np.cumsum(tiles)
@@ -57,39 +70,85 @@ class SimpleKernel:
         return None if like is not None and blocks > like.blocks else Launch(self, blocks)
 
     def prepared(self, launch: Launch, count: int, **upload: Any) -> PreparedLaunch:
-        """As of `Launcher`."""
-        self.load()
-        assert self._function is not None
-        spec = self._spec
-        normal = [number for vector in (spec.gain, spec.bias, spec.pad) for number in four(vector)]
-        values = [0, 0, count, 0, *spec.item, spec.patch, spec.merge, spec.temporal, *normal]
+        """The launch for tables of `count` records, to be called with the addresses of result, table and table.
+
+        `upload` are `table`, `there` and `column` of `PreparedLaunch`.
+        """
+        spec, geometry = self.spec, (launch.blocks, 1, 1, IMAGE_ROWS * IMAGE_COLUMNS, 1, 1)
+        normal = *four(spec.gain), *four(spec.bias), *four(spec.pad)
+        values = 0, 0, count, 0, *spec.item, spec.patch, spec.merge, spec.temporal, *normal
         words = IMAGES.words(dict(zip(IMAGES.names, values, strict=True)))
-        cuda = Cuda(self._function, (launch.blocks, 1, 1, THREADS, 1, 1), current().device_id)
+        cuda = Cuda(self.load(), geometry, current().device_id)
         return PreparedLaunch(words, [(None, 3), (None, 0), (None, 1)], cuda, **upload)
 
 
-def kernels_of(spec: ImageSpec) -> tuple[Launcher, ...]:
-    """The kernels that do what a spec says on the GPU in use, the fastest first; the last takes any images."""
-    from octopus.images import tensor
+def kernel_of(spec: ImageSpec) -> ImageKernel | None:
+    """The kernel of `kernels.cuda.image_tiles` for a spec; None if it has to be the simple one."""
+    code = images.filter_code(spec.filter, spec.antialias)
+    if spec.source != "uint8" or code not in (images.BILINEAR, images.BICUBIC, images.LANCZOS):
+        return None
+    if spec.kind == "rows" and spec.patch not in SIDES:
+        return None
+    sides = spec.patch, spec.merge, spec.temporal
+    return ImageKernel(spec.channels, code, spec.antialias, spec.rounding, spec.dtype, spec.kind, spec.layout, *sides)
 
-    if _capability() < tensor.CAPABILITY or tensor.kernel_of(spec) is None:
+
+class TensorKernel(SimpleKernel):
+    """Launches `kernels.cuda.image_tiles` for a spec that has one; refuses images that it can't do.
+
+    `owner` is how a block knows its image, for measurements; see `ImageKernel`.
+    """
+
+    def __init__(self, spec: ImageSpec, owner: str = "block_search") -> None:
+        kind = kernel_of(spec)
+        assert kind is not None
+        self.spec, self._function, self.kind = spec, 0, kind._replace(owner=owner)
+        self.built = "images-tiles-" + "-".join(str(part).lower() for part in self.kind), "image_tiles.build", self.kind
+
+    def load(self) -> int:
+        """As of `SimpleKernel`, and what a cut needs of the host."""
+        if not self._function:
+            cutting.load()
+            self.shared = _limits()[0]
+        return super().load()
+
+    def prepare(self, table: NDArray[Any], like: Launch | None = None) -> Launch | None:
+        """As of `SimpleKernel`."""
+        if like is None:
+            found = cutting.cut(self.kind, table, self.spec.item, *_limits())
+        else:
+            found = cutting.cut_like(self.kind, table, self.spec.item, like.cut)
+        return None if found is None else Launch(self, found.blocks, found)
+
+    def prepared(
+        self, launch: Launch, count: int, *, grid: tuple[int, int] | None = None, **upload: Any
+    ) -> PreparedLaunch:
+        """As of `SimpleKernel`; `grid` are blocks across and down, instead of all those of the launch across."""
+        spec, cut = self.spec, launch.cut
+        normal = *four(spec.gain), *four(spec.bias)
+        values = 0, count, 0, *spec.item, cut.bands, cut.steps, cut.row_steps, cut.slots, *normal
+        words = IMAGE_TILES.words(dict(zip(IMAGE_TILES.names, values, strict=True)))
+        geometry = (*(grid or (launch.blocks, 1)), 1, 32 * cut.warps, 1, 1)
+        cuda = Cuda(self.load(), geometry, current().device_id, cut.shared)
+        return PreparedLaunch(words, [(None, 2), (None, 0), (None, -1)], cuda, **upload)
+
+
+def kernels_of(spec: ImageSpec) -> tuple[SimpleKernel, ...]:
+    """The kernels that do what a spec says on the GPU in use, the fastest first; the last takes any images."""
+    if compute_capability() < TENSOR_CAPABILITY or kernel_of(spec) is None:
         return (SimpleKernel(spec),)
-    return tensor.TensorKernel(spec), SimpleKernel(spec)
+    return TensorKernel(spec), SimpleKernel(spec)
 
 
 class CudaEngine:
     """Runs a spec: finds the kernel for a table's images, numbers their tiles, and launches.
 
-    Parameters
-    ----------
-    spec : ImageSpec
-    kernels : sequence of Launcher, optional
-        Instead of those of `kernels_of`.
+    `kernels`, for measurements, are instead of those of `kernels_of`.
     """
 
-    def __init__(self, spec: ImageSpec, kernels: Sequence[Launcher] = ()) -> None:
+    def __init__(self, spec: ImageSpec, kernels: Sequence[SimpleKernel] = ()) -> None:
         self.spec, self._kernels = spec, tuple(kernels) or kernels_of(spec)
-        self._padding: int | None = None
+        self._padding = 0
         self._last: tuple[PreparedLaunch, tuple[int, ...]] | None = None
 
     def load(self, padding: bool = False) -> None:
@@ -126,62 +185,46 @@ class CudaEngine:
         assert self._last is not None
         launch(*self._last, stream)
 
-    def pad(self, table: int, count: int, most: int, out: int, mask: int, stream: Any) -> None:
-        """Queue zeros for the rows that images don't have of `most` for each, and the mask of those that they have."""
+    def pad(self, table: int, count: int, out: int, mask: int, stream: Any) -> None:
+        """Queue zeros for the rows that images don't have of `max_rows` each, and the mask of those that they have."""
         cuda = Cuda(self._load_padding(), (count * PAD_BLOCKS, 1, 1, PAD_THREADS, 1, 1), current().device_id)
-        values = (table, table, most, self.spec.patch**2, self.spec.values, out, mask)
+        values = (table, table, self.spec.max_rows or 0, self.spec.patch**2, self.spec.values, out, mask)
         words = PADDING.words(dict(zip(PADDING.names, values, strict=True)))
         launch(PreparedLaunch(words, [], cuda), (), stream)
 
     def _load_padding(self) -> int:
-        if self._padding is None:
-            self._padding = function_of(_padding_kernel(self.spec.dtype, _capability()))
+        if not self._padding:
+            self._padding = function_of(kernel_for(compute_capability(), *padding_built(self.spec.dtype)))
         return self._padding
 
-    def run(self, table: NDArray[Any], out: ArrayView, queue: Any) -> None:
-        """Upload a table (N,) of `IMAGE` from memory that is not page-locked, and launch; for tests and studies."""
-        from octopus.backends.cuda import memory
 
-        numbered = np.array(table)
-        made = self.prepare(numbered)
-        device = memory.DeviceArray((numbered.nbytes,), np.uint8, stream=queue)
-        memory.copy(device.pointer, numbered.ctypes.data, numbered.nbytes, queue)
-        self.launch(made.kernel.prepared(made, len(numbered)), device.pointer, out.pointer, queue)
-
-
-def _kind(spec: ImageSpec, code: int) -> tuple[Any, ...]:
-    """Arguments of `kernels.cuda.images.build`."""
-    return spec.source, spec.channels, code, spec.antialias, spec.rounding, spec.dtype, spec.kind, spec.layout
+def padding_built(dtype: str) -> tuple[str, str, str]:
+    """The kernel of `CudaEngine.pad`, as of `kernel_for`."""
+    return f"images-padding-{dtype}", "images.build_padding", dtype
 
 
 @cache
-def _simple_kernel(name: str, *parts: Any) -> Any:
-    from octopus.backends.cuda import compile
+def kernel_for(capability: tuple[int, int], name: str, builder: str, *kind: Any) -> Any:
+    """A kernel by its name, made by a function of a module of `kernels.cuda`.
 
-    *kind, _ = parts
-
-    def build() -> Callable[..., Any]:
-        from octopus.kernels.cuda import images
-
-        return images.build(*kind)
-
-    return compile.load(f"images-{name}", build)
-
-
-@cache
-def _padding_kernel(dtype: str, capability: tuple[int, int]) -> Any:
+    It is for the GPU in use, of this capability: one that was loaded for another may not run there.
+    """
     from octopus.backends.cuda import compile
 
     def build() -> Callable[..., Any]:
-        from octopus.kernels.cuda import images
+        module, _, function = builder.partition(".")
+        made: Callable[..., Any] = getattr(import_module(f"octopus.kernels.cuda.{module}"), function)(*kind)
+        return made
 
-        return images.build_padding(dtype)
-
-    return compile.load(f"images-padding-{dtype}", build)
+    return compile.load(name, build)
 
 
-def _capability() -> tuple[int, int]:
-    """Of the GPU in use: a kernel that was loaded for one may not run on another."""
-    from octopus.backends.cuda.device import compute_capability
+def four(values: NDArray[np.float32]) -> list[float]:
+    """The values of up to four channels, filled up with zeros: a kernel has an argument for each."""
+    return [*values.tolist(), *[0.0] * (4 - len(values))]
 
-    return compute_capability()
+
+def _limits() -> tuple[int, int]:
+    """Bytes of shared memory that a block may have on the GPU in use, and its processors."""
+    properties = current().properties
+    return properties.max_shared_memory_per_block_optin, properties.multiprocessor_count

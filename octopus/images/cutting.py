@@ -18,11 +18,9 @@ MAX_PIXEL_STEP = 4  # bytes; farther apart, most of what is loaded is nobody's
 # Blocks of more bands spend less on their weights: on an H200 8 bands were 2 to 11 % faster than 4, those 22 to 24 %
 # faster than 2. With fewer blocks than processors, or than two rounds of long ones, that gain is lost to idle ones.
 MANY_BANDS, MANY_BLOCKS = 8, 4  # a processor's blocks
-
 # A grid's blocks begin in order, and a long one that begins last keeps one processor at work and all others idle:
 # images whose blocks have the most to read come first, where some have so many times as much as others.
 UNEVEN = 2
-
 MAX_SPAN = INT32_MAX - 64  # bytes from an image's first to its last
 
 Cells = NDArray[Any]
@@ -46,27 +44,16 @@ def cut(
 ) -> Cut | None:  # fmt: skip
     """Cut a call into tiles, put the table's records in the order of their tiles, and write `first_tile` into them.
 
-    None, and the table as it was, if the simple kernel has to do it.
-
-    Parameters
-    ----------
-    kernel : ImageKernel
-    table : ndarray, (N,), images.IMAGE
-    item : (int, int)
-        Height and width of the items of a batch.
-    shared_limit : int
-        Bytes of shared memory that a block may have.
-    processors : int
-        Streaming multiprocessors.
-    bands : int, optional
-        Bands of rows of a block; for measurements.
+    None, and the table (N,) of `IMAGE` as it was, if the simple kernel has to do it. `item` are the sides of a batch's
+    items, `shared_limit` the bytes of shared memory that a block may have, `bands` of rows are for measurements.
     """
     seen, best = _survey(kernel, table, item), None
     if seen is None:
         return None
     for shape in _shapes(kernel.block.columns, item[1] if kernel.kind == "batch" else seen.widest, bands):
         shared, many = shared_bytes(kernel, *shape, *seen.needs), shape[1] == MANY_BANDS and bands is None
-        if shared > (_half(shared_limit) if many else shared_limit):
+        # Of blocks of many bands a processor has two; 1 KiB of each is the driver's.
+        if shared > (shared_limit // 2 - 1024 if many else shared_limit):
             continue
         blocks = _tiles(kernel, seen, *shape)
         if blocks > INT32_MAX:
@@ -89,30 +76,18 @@ def cut_like(kernel: ImageKernel, table: Cells, item: tuple[int, int], captured:
 
 
 class Seen(NamedTuple):
-    """What a cut must know of the images of a table.
+    """What a cut must know of the images of a table."""
 
-    Attributes
-    ----------
-    table : (int, int, int, int)
-        Its address and records, and height and width of a batch's items, 0 where each has its own.
-    widest : int
-        Columns of the widest result.
-    needs : (int, int, int)
-        Products that the widest band of columns and of rows takes, and groups of rows that it reaches over.
-    reads : ndarray, (N + 2,), float64
-        Source pixels for each of the result's, 0 of a record that is no image; then the least and the most of images.
-    """
-
-    table: tuple[int, int, int, int]
-    widest: int
-    needs: tuple[int, int, int]
-    reads: Cells
+    table: tuple[int, int, int, int]  # its address and records, and a batch's items' sides, 0 where each has its own
+    widest: int  # columns of the widest result
+    needs: tuple[int, int, int]  # products of the widest band of columns and of rows, groups of rows it reaches over
+    reads: Cells  # (N + 2,), source pixels for each of the result's, 0 of no image; then least and most of images
 
 
 def _survey(kernel: ImageKernel, table: Cells, item: tuple[int, int]) -> Seen | None:
     """None if no record is an image, or one's memory or place is such as the kernel doesn't know."""
     block, reads, answer = kernel.block, np.empty(len(table) + 2), array("q", bytes(40))
-    told = (table.ctypes.data, len(table), *(item if kernel.kind == "batch" else (0, 0)))
+    told = (table.ctypes.data, len(table), *item)
     threads.launch(
         _kernel("survey"), 1, *told, block.rows, kernel.antialias,
         int(images.filter_support(kernel.filter)), kernel.channels, MAX_PIXEL_STEP, MAX_SPAN,
@@ -170,8 +145,3 @@ def _shapes(columns: int, width: int, bands: int | None) -> list[tuple[int, int]
     if bands is not None:
         return [(warps, bands)]
     return [(warps, MANY_BANDS), (warps, 4), (warps, 2), (warps, 1), (min(4, most), 1), (1, 1)]
-
-
-def _half(shared_limit: int) -> int:
-    """Bytes of a block of which a processor has two; 1 KiB of each is the driver's."""
-    return shared_limit // 2 - 1024

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from octopus.arrays.views import family, view
 from octopus.backends.cpu import compile
 from octopus.backends.cpu.threads import launch_telling, share
-from octopus.images.found import Columns
-from octopus.images.sources import Sources, by_axes, contiguous_strides, reach_of
+from octopus.images.sources import Columns, Found, Geometry, by_axes, contiguous_strides, reach_of
 from octopus.ragged.batch import RaggedBatch
 
 ALIGNMENT = 128  # of images that are packed for an upload: a line of the cache
@@ -26,44 +25,31 @@ MOST_COPYING = 12  # threads, which are enough for a host's memory
 
 
 class Packing:
-    """How images of one geometry are packed, wherever they lie.
+    """How images of one geometry are packed, wherever they lie: from byte `begin` to `nbytes`, each at one of `begins`.
 
-    Parameters
-    ----------
-    sources : Sources
-        Such images.
-    as_they_lie : bool
-        Keep the order of axes of images that take no more bytes than they have values, and align each; what they
-        become is `geometry`. Else they become contiguous, without gaps between them.
-    begin : int
-        Byte at which the first begins.
-
-    Attributes
-    ----------
-    geometry : Geometry
-        Of the packed images.
-    begins : ndarray, (N,), int64
-        Byte at which each begins.
-    nbytes : int
-        At which the last ends.
+    They become contiguous, without gaps between them. `as_they_lie` keeps the order of axes of those that take no more
+    bytes than they have values, and aligns each; `geometry` is what they become.
     """
 
-    def __init__(self, sources: Sources, as_they_lie: bool, begin: int = 0) -> None:
-        shape = sources.geometry
-        whole, spread = np.full(len(sources), True), np.full(len(sources), False)
-        lengths = shape.reach[1]
+    def __init__(self, found: Found, shape: Geometry, as_they_lie: bool, begin: int = 0) -> None:
+        count = len(found.pointers)
+        whole, spread = np.full(count, True), np.full(count, False)
+        below, lengths = shape.reach
         if not shape.dense:
             strides = contiguous_strides(shape.shapes, shape.item)
+            # Three values in pixels of four bytes and nothing else, as Pillow stores RGB.
+            spread = (shape.steps[:, 1:] == (4, 1)).all(axis=1) & (shape.steps[:, 0] == 4 * shape.sides[:, 1])
+            spread &= shape.channels == 3 and shape.item == 1
             if as_they_lie:
-                whole, spread = shape.compact, shape.spread
+                whole = (below == 0) & (lengths <= shape.shapes.prod(axis=1) * shape.item)
                 closer = np.where(spread[:, None], np.maximum(shape.strides * 3 // 4, 1), strides)
                 strides = np.where(whole[:, None], shape.strides, closer)
             else:
                 whole = (shape.strides == strides).all(axis=1)
-                spread = shape.spread & shape.last & ~whole
+                spread = spread & shape.last & ~whole
             steps, reach = by_axes(strides, shape.last), reach_of(shape.shapes, strides, shape.item, False)
             shape = replace(shape, strides=strides, steps=steps, reach=reach)
-        self.geometry, self._batch = shape, isinstance(sources.images, RaggedBatch)
+        self.geometry, self._batch = shape, isinstance(found.images, RaggedBatch)
         sizes = shape.reach[1]
         if as_they_lie and not self._batch:
             sizes = -(-sizes // ALIGNMENT) * ALIGNMENT
@@ -80,33 +66,33 @@ class Packing:
         self._pieces, self._is_whole = _cut(spans), not len(self._left) and not spread.any()
         self._ends = self._pieces[1] + _made(self._pieces)
 
-    def page_locked(self, sources: Sources) -> bool:
+    def page_locked(self, found: Found) -> bool:
         """Whether a GPU can copy images from where they lie to what they are packed as."""
-        if sources.model.family != "torch" or not self._is_whole:
+        if found.model.family != "torch" or not self._is_whole:
             return False
-        images = [sources.images.values] if self._batch else sources.images
+        images = [found.images.values] if self._batch else found.images
         return all(family(image) == "torch" and image.is_pinned() for image in images)
 
-    def places(self, sources: Sources) -> Iterator[tuple[int, int, int]]:
+    def places(self, found: Found) -> Iterator[tuple[int, int, int]]:
         """Where each goes that is copied as it lies, its address, and its bytes."""
         sizes = self.geometry.reach[1]
-        columns = self.begins, sources.pointers, sizes.sum(keepdims=True) if self._batch else sizes
+        columns = self.begins, found.pointers, sizes.sum(keepdims=True) if self._batch else sizes
         return zip(*(column[: len(columns[2])].tolist() for column in columns), strict=True)
 
-    def copy(self, sources: Sources, memory: NDArray[np.uint8], told: Callable[[int], Any] = lambda end: None) -> None:
+    def copy(self, found: Found, memory: NDArray[np.uint8], told: Callable[[int], Any] = lambda end: None) -> None:
         """Copy such images into bytes.
 
         Much of it by several threads: one alone is slower than the bus to a GPU. `told` is called now and then, in the
         calling thread, with the number of the first bytes that need not be waited for.
         """
-        broken, pieces, ends = sources.broken(), self._pieces, self._ends
+        runs, pieces, ends = found.runs, self._pieces, self._ends
         if len(self._left):
-            share(self._copies(sources, memory), self._threads)
-        if broken:
-            pieces, addresses = self._of_runs(sources, broken)
+            share(self._copies(found, memory), self._threads)
+        if runs:
+            pieces, addresses = self._of_runs(found, runs)
             ends = pieces[1] + _made(pieces)
         else:
-            addresses = sources.pointers[pieces[0]] + pieces[2]
+            addresses = found.pointers[pieces[0]] + pieces[2]
         if self._threads == 1 and not pieces[4].any():
             goal = memory.ctypes.data
             for begin, address, size in zip(
@@ -120,20 +106,20 @@ class Packing:
             threads=self._threads, told=lambda done: told(int(ends[done - 1])),
         )  # fmt: skip
 
-    def _copies(self, sources: Sources, memory: NDArray[np.uint8]) -> Iterator[Callable[[], Any]]:
+    def _copies(self, found: Found, memory: NDArray[np.uint8]) -> Iterator[Callable[[], Any]]:
         """Copies of images whose values lie apart, by NumPy."""
         for number in self._left.tolist():
-            pixels = view(sources.images[number], "image").numpy()
+            pixels = view(found.images[number], "image").numpy()
             begin, shape = int(self.begins[number]), self.geometry.shapes[number].tolist()
             goal = memory[begin : begin + pixels.nbytes].view(pixels.dtype).reshape(shape[: pixels.ndim])
             yield partial(np.copyto, goal, pixels)
 
-    def _of_runs(self, sources: Sources, broken: dict[int, Any]) -> tuple[Columns, Columns]:
+    def _of_runs(self, found: Found, runs: dict[int, Any]) -> tuple[Columns, Columns]:
         """The pieces, and their addresses, where some images lie in several runs of rows."""
-        tables, addresses = [self._pieces[:, ~np.isin(self._pieces[0], list(broken))]], []
-        addresses.append(sources.pointers[tables[0][0]] + tables[0][2])
-        for number in broken.keys() - set(self._left.tolist()):
-            pointers, sizes = broken[number]
+        tables = [self._pieces[:, ~np.isin(self._pieces[0], list(runs))]]
+        addresses = [found.pointers[tables[0][0]] + tables[0][2]]
+        for number in runs.keys() - set(self._left.tolist()):
+            pointers, sizes = runs[number]
             apart = np.full(len(sizes), self._spread[number])
             spans = np.stack([np.arange(len(sizes)), 0 * sizes, 0 * sizes, sizes, apart])
             made = _made(spans)

@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from octopus.arrays.checks import Device, check_stream, check_tensor
+from octopus.arrays.checks import Device, check_choice, check_stream, check_tensor
 from octopus.arrays.memo import dynamo_disabled, keep
 from octopus.arrays.plan import Plan
-from octopus.arrays.results import check_host_memory, check_memory
+from octopus.arrays.results import check_host_memory, check_memory, itemsize
 from octopus.arrays.staging import Staging
-from octopus.arrays.views import ArrayView
 from octopus.backends.cuda import device as gpu
 from octopus.backends.cuda import memory
 from octopus.errors import InputError
-from octopus.images.answer import Arrays, answer
-from octopus.images.capacity import result_capacity, source_capacity
-from octopus.images.found import Found, look
-from octopus.images.options import options_of
+from octopus.images import calls
+from octopus.images.calls import Pattern, Results
 from octopus.images.packing import packing_kernel
-from octopus.images.sources import Geometry, geometry_of, sources_of
-from octopus.images.spec import ImageSpec
+from octopus.images.sources import Found, geometry_of, look
+from octopus.images.spec import OPTIONS, ImageSpec, capacity_of
 from octopus.images.upload import Graph, room_for, tell_torch, upload_of
-from octopus.images.work import (
-    ADVICE,
-    MAX_CALLS,
-    Job,
-    Pattern,
-    call_key,
-    make_engine,
-    result_model,
-    run_on_host,
-    side_for,
-)
 from octopus.kernels.images import IMAGE
 from octopus.ragged.check import whole
 
@@ -108,52 +95,47 @@ class ImagePlan(Plan):
 
     @dynamo_disabled
     def __init__(
-        self,
-        operation: str,
-        image: Any,
-        max_images: int,
-        *,
-        result_pixels: int | None = None,
-        result_rows: int | None = None,
-        source_pixels: int | None = None,
-        allocate: bool = True,
-        stream: Any = None,
-        device: Device = "auto",
-        **options: Any,
-    ) -> None:
-        self._options = options_of(operation, options)
+        self, operation: str, image: Any, max_images: int, *, result_pixels: int | None = None,
+        result_rows: int | None = None, source_pixels: int | None = None, allocate: bool = True, stream: Any = None,
+        device: Device = "auto", **options: Any,
+    ) -> None:  # fmt: skip
+        check_choice("operation", operation, tuple(OPTIONS))
+        for name in options:
+            check_choice(f"an option of {operation}", name, tuple(OPTIONS[operation]))
+        if operation == "resize" and "size" not in options:
+            raise InputError("resize needs size=")
         images = image if isinstance(image, (list, tuple)) or hasattr(image, "offsets_on_host") else [image]
-        sources = sources_of(images, self._options.source, self._options.channels)
-        geometry = sources.geometry
-        self.max_images, where = whole("max_images", max_images), side_for(sources.model, device)
-        self._like, self._held = (sources.model, geometry.dtype, geometry.channels), geometry.held
-        queue = self._begin(replace(result_model(sources.model, where), pointer=0), where, stream)
-        self.engine = make_engine(self._options, geometry, where)
-        self._staged = where != sources.model.device
-        self._shape = result_capacity(self._options, self.spec, self.max_images, result_pixels, result_rows)
-        self._pixels = source_capacity(self._staged, source_pixels)
+        found, self._read = look(images), (options.get("source"), options.get("channels", "RGB"))
+        geometry, model = geometry_of(found, *self._read), found.model
+        self.max_images, where = whole("max_images", max_images), calls.side_for(model, device)
+        self._like = (model.family, model.device, geometry.dtype, geometry.channels), model.ordinal
+        queue = self._begin(replace(calls.result_model(model, where), pointer=0), where, stream)
+        self.engine = calls.make_engine(operation, options, geometry, where)
+        self._staged, spec = where != model.device, self.spec
+        self._shape = capacity_of(operation, spec, self.max_images, result_pixels, result_rows)
+        if self._staged == (source_pixels is None):
+            verb = "needs" if self._staged else "doesn't take"
+            raise InputError(f"this plan {verb} source_pixels, which is for images on the host that a GPU works on")
+        self._pixels = whole("source_pixels", source_pixels) if self._staged else 0
         if self._staged:
             packing_kernel()
         self.table_bytes = 0
         self._graph: Graph | None = None
-        size = self.spec.value_bytes // self.spec.values if allocate else 0
-        needed = int(np.prod(self._shape, dtype=np.int64)) * size
+        needed = math.prod(self._shape) * itemsize(spec.dtype) * allocate
         if queue is None:
-            check_host_memory(needed, "the host for the result", ADVICE)
+            check_host_memory(needed, "the host for the result", calls.ADVICE)
         else:
-            own = self._model.family in ("torch", "cupy")  # they know best what they can give
-            pixels = self._pixels * self._held * np.dtype(self.spec.source).itemsize
-            self._room = room_for(self.max_images, pixels)
-            check_memory(self._room + needed * (not own), memory.free_bytes(), "the GPU", ADVICE)
-        out = self._new(self._shape, self.spec.dtype) if allocate else None
-        transform = self._new((self.max_images, 4), "float32") if self._options.boxed else None
-        mask = self._new(self._shape[:2], "int32") if self._options.most else None
-        self._arrays = Arrays(out, transform, mask)
+            own = model.family in ("torch", "cupy")  # they know best what they can give
+            self._room = room_for(self.max_images, self._pixels * geometry.held * geometry.item)
+            check_memory(self._room + needed * (not own), memory.free_bytes(), "the GPU", calls.ADVICE)
+        out = self._new(self._shape, spec.dtype) if allocate else None
+        transform = self._new((self.max_images, 4), "float32") if spec.letterbox else None
+        self._arrays = Results(out, transform, self._new(self._shape[:2], "int32") if spec.max_rows else None)
         if queue is not None:
             self._staging = Staging(2, self._room)
             self._table = memory.DeviceArray((self._room,), np.uint8, stream=queue)
             self._graph = Graph(self.max_images, queue)
-            self.engine.load(padding=self._options.most is not None)
+            self.engine.load(padding=spec.max_rows is not None)
             self._hold(self._table, self._graph.table)
 
     @property
@@ -180,15 +162,15 @@ class ImagePlan(Plan):
         check_stream(stream, self.device)
         check_tensor(out, "out")
         with self._alone:
-            job = self._job(images, sizes)
-            arrays = self._heads(job, out)
-            results = arrays.views(job, "the plan's result" if out is None else "out")
-            self.table_bytes = len(job.sources) * IMAGE.itemsize
+            found, pattern = self._pattern(images, sizes)
+            arrays = self._heads(pattern, out)
+            results = pattern.views(arrays, found, "the plan's result" if out is None else "out")
+            self.table_bytes = len(found.pointers) * IMAGE.itemsize
             if self.device == "cpu":
-                run_on_host(job, results)
+                calls.run_on_host(pattern, found, results)
             else:
-                self._run_gpu(job, results, arrays.out, stream)
-            return answer(job.pattern, arrays)
+                self._run_gpu(pattern, found, results, arrays.out, stream)
+            return pattern.answer(arrays)
 
     @dynamo_disabled
     def update(self, images: Any, sizes: Any = None) -> Any:
@@ -216,43 +198,26 @@ class ImagePlan(Plan):
         if self._graph is None or self._graph.launch is None:
             raise InputError("no run of this plan has been captured in a graph; capture one first")
         with self._alone:
-            job = self._job(images, sizes)
-            arrays = self._heads(job, self._graph.head(job, self._head))
-            self._graph.update(job)
-            return answer(job.pattern, arrays)
+            found, pattern = self._pattern(images, sizes)
+            arrays = self._heads(pattern, self._graph.head(pattern, self._head))
+            self._graph.update(pattern, found)
+            return pattern.answer(arrays)
 
-    def _job(self, images: Any, sizes: Any) -> Job:
+    def _pattern(self, images: Any, sizes: Any) -> tuple[Found, Pattern]:
         """Look at the images, and refuse what the plan is not for."""
         found = look(images)
-        key = self.engine, *call_key(found, sizes)
-        pattern = self._memo.get(key) or keep(self._memo, key, self._pattern(found, sizes), MAX_CALLS)
-        job: Job = pattern.job(found)
-        return job
+        key = self.engine, *calls.call_key(found, sizes)
+        return found, self._memo.get(key) or keep(self._memo, key, self._checked(found, sizes), calls.MAX_CALLS)
 
-    def _pattern(self, found: Found, sizes: Any) -> Pattern:
-        """What the plan has not seen before."""
-        options = self._options
-        geometry = geometry_of(found, options.source, options.channels)
-        self._check(found.model, geometry)
-        pattern = Pattern(found, sizes, geometry, options, self.engine, self._model)
-        needed, room = pattern.items.shape[0], self._shape[0]
-        if needed > room:
-            unit = "values" if self.spec.kind == "each" else "rows"
-            raise InputError(f"the plan has room for {room:,} {unit}, found {needed:,}; make a larger plan")
-        return pattern
-
-    def _check(self, like: ArrayView, geometry: Geometry) -> None:
-        """Images must be such as the plan was made for."""
-        model, dtype, channels = self._like
-        found, planned = (
-            (like.family, like.device, geometry.dtype, geometry.channels),
-            (model.family, model.device, dtype, channels),
-        )
-        if found != planned:
-            raise InputError(f"the plan is for images of (library, side, dtype, channels) {planned}, found {found}")
-        if None not in (like.ordinal, model.ordinal) and like.ordinal != model.ordinal:
-            raise InputError(f"the plan is for images on GPU {model.ordinal}, found GPU {like.ordinal}")
-        count = len(geometry.sides)
+    def _checked(self, found: Found, sizes: Any) -> Pattern:
+        """What the plan has not seen before; the images must be such as it was made for."""
+        model, geometry = found.model, geometry_of(found, *self._read)
+        (planned, ordinal), count = self._like, len(geometry.sides)
+        given = model.family, model.device, geometry.dtype, geometry.channels
+        if given != planned:
+            raise InputError(f"the plan is for images of (library, side, dtype, channels) {planned}, found {given}")
+        if None not in (model.ordinal, ordinal) and model.ordinal != ordinal:
+            raise InputError(f"the plan is for images on GPU {ordinal}, found GPU {model.ordinal}")
         if count > self.max_images:
             raise InputError(f"the plan is for {self.max_images} images, found {count}; make a larger plan")
         pixels = int(geometry.sides.prod(axis=1).sum()) if self._staged else 0
@@ -260,24 +225,28 @@ class ImagePlan(Plan):
             raise InputError(
                 f"the plan is for images of {self._pixels:,} pixels together, found {pixels:,}; make a larger plan"
             )
+        pattern = Pattern(found, sizes, geometry, self.engine, self._model)
+        needed, room = pattern.items.shape[0], self._shape[0]
+        if needed > room:
+            unit = "values" if self.spec.kind == "each" else "rows"
+            raise InputError(f"the plan has room for {room:,} {unit}, found {needed:,}; make a larger plan")
+        return pattern
 
-    def _heads(self, job: Job, out: Any) -> Arrays:
+    def _heads(self, pattern: Pattern, out: Any) -> Results:
         """The first parts of the plan's memory, and `out` if it is given."""
-        own, count = self._arrays, len(job.sources)
-        transform = None if own.transform is None else self._head(own.transform, count)
-        mask = None if own.mask is None else self._head(own.mask, count)
-        return Arrays(self._head(own.out, job.items.shape[0]) if out is None else out, transform, mask)
+        own, count = self._arrays, len(pattern.geometry.sides)
+        beside = (None if array is None else self._head(array, count) for array in own[1:])
+        return Results(self._head(own.out, pattern.items.shape[0]) if out is None else out, *beside)
 
-    def _run_gpu(self, job: Job, results: Any, out: Any, stream: Any) -> None:
-        views = [self._model, results.out, *job.sources.views]
-        queue = self._memory.enter(stream, views, results.out)
+    def _run_gpu(self, pattern: Pattern, found: Found, results: Results, out: Any, stream: Any) -> None:
+        queue = self._memory.enter(stream, [self._model, results.out, *found.views], results.out)
         if stream is not None:
-            tell_torch(job.sources, results.out, queue)
+            tell_torch(found, results.out, queue)
         if not gpu.is_capturing(queue):
-            upload, slot = upload_of(job), self._staging.take(self._room)
-            upload.send(job, slot, self._table.pointer, results, queue)
+            upload, slot = upload_of(pattern, found), self._staging.take(self._room)
+            upload.send(pattern, found, slot, self._table.pointer, results, queue)
             return
         if self._staged:
             raise InputError("images must be on the GPU while a graph is captured")
         assert self._graph is not None
-        self._graph.capture(job, results, out, queue)
+        self._graph.capture(pattern, found, results, out, queue)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from octopus.arrays.checks import INT32_MAX, MAX_SIDE, is_count
 from octopus.arrays.memo import dynamo_disabled
 from octopus.errors import InputError, shown
-from octopus.images.spec import ImageSpec
+from octopus.images.spec import ImageSpec, item_shape
 from octopus.ragged.check import integers
 
 Columns = NDArray[np.int64]
@@ -24,19 +24,7 @@ FINEST = 1e-5  # of the scales among which SigLIP2's rule searches
 
 
 class Items(NamedTuple):
-    """What each image becomes, (N,) int64 each or one number for all, and the shape of all results.
-
-    Attributes
-    ----------
-    rows, columns
-        Of the resized image.
-    top, left
-        The item's first row and column in the resized image; negative: so much padding before it.
-    out
-        Element of the result where the item begins; for rows its first row.
-    shape : tuple of int
-        Of the result's memory.
-    """
+    """What each image becomes, (N,) int64 or one number for all, as of `kernels.images.IMAGE`; the result's shape."""
 
     rows: Any
     columns: Any
@@ -81,9 +69,7 @@ def smart_sizes(
     >>> smart_sizes([[1080, 1920], [20, 30]]).tolist()
     [[728, 1316], [56, 84]]
     """
-    for name, value in (("factor", factor), ("min_pixels", min_pixels), ("max_pixels", max_pixels)):
-        if not is_count(value) or value < 1:
-            raise InputError(f"{name} must be a positive integer, found {shown(value)}")
+    _check_positive(factor=factor, min_pixels=min_pixels, max_pixels=max_pixels)
     if min_pixels > max_pixels:
         raise InputError(f"min_pixels {min_pixels} must not be more than max_pixels {max_pixels}")
     found = checked_sizes(sizes, None)
@@ -123,8 +109,8 @@ def fit_sizes(sizes: Any, patch: int = 16, max_rows: int = 256) -> NDArray[np.in
 
     Parameters
     ----------
-    sizes : array, (N, 2), integer
-        Heights and widths of the images in pixels, on the host.
+    sizes
+        As in `smart_sizes`.
     patch : int
         Pixels of a patch's side.
     max_rows : int
@@ -145,9 +131,7 @@ def fit_sizes(sizes: Any, patch: int = 16, max_rows: int = 256) -> NDArray[np.in
     >>> fit_sizes([[1080, 1920], [20, 30]]).tolist()
     [[192, 336], [208, 304]]
     """
-    for name, value in (("patch", patch), ("max_rows", max_rows)):
-        if not is_count(value) or value < 1:
-            raise InputError(f"{name} must be a positive integer, found {shown(value)}")
+    _check_positive(patch=patch, max_rows=max_rows)
     found = checked_sizes(sizes, None)
     if len(found) <= FEW:
         return np.array([_fit(height, width, int(patch), int(max_rows)) for height, width in found.tolist()])
@@ -185,14 +169,14 @@ def _patches(sides: NDArray[np.float64], scale: Any, patch: int) -> NDArray[np.f
     return patches
 
 
-def checked_sizes(sizes: Any, count: int | None, factor: int = 1) -> NDArray[np.int64]:
-    """Sizes (N, 2) on the host as int64, a copy.
+def _check_positive(**numbers: Any) -> None:
+    for name, value in numbers.items():
+        if not is_count(value) or value < 1:
+            raise InputError(f"{name} must be a positive integer, found {shown(value)}")
 
-    Raises
-    ------
-    InputError
-        Names the first that is no size, or has a side that is no multiple of `factor`.
-    """
+
+def checked_sizes(sizes: Any, count: int | None, factor: int = 1) -> NDArray[np.int64]:
+    """Sizes (N, 2) on the host as int64, a copy; `InputError` names the first that is none, or no multiple."""
     found = np.array(integers(sizes, "sizes", 2))
     if found.shape[1:] != (2,) or (count is not None and len(found) != count):
         wanted = "(N, 2)" if count is None else f"({count}, 2), a height and width for each image"
@@ -212,14 +196,37 @@ def checked_sizes(sizes: Any, count: int | None, factor: int = 1) -> NDArray[np.
     return found
 
 
-def stretched(spec: ImageSpec, sides: Columns) -> Items:
-    """Items of a batch that each image fills, whatever its aspect ratio."""
-    return _batch(spec, len(sides), *spec.item, 0, 0)
+def items_of(spec: ImageSpec, sides: Columns, sizes: Any) -> Items:
+    """What images of these sides become; `sizes` are theirs or their rule, None for a batch.
 
-
-def letterboxed(spec: ImageSpec, sides: Columns) -> Items:
-    """Items of a batch that images fill as far as their aspect ratio allows, in the middle."""
-    return _batch(spec, len(sides), *inner_places(*spec.item, sides))
+    Raises
+    ------
+    InputError
+        For sizes that are none, an image of more rows than `max_rows`, or more rows than an int32 counts.
+    """
+    if spec.kind == "batch":
+        if sizes is not None:
+            raise InputError("resize makes items of the one size= that its plan was made with; pass no sizes")
+        rows, columns, top, left = _centred(spec, sides) if spec.shortest else (*spec.item, 0, 0)
+        if spec.letterbox:
+            rows, columns, top, left = inner_places(*spec.item, sides)
+        begins = np.arange(0, len(sides) * spec.values, spec.values)
+        return Items(rows, columns, top, left, begins, (len(sides), *item_shape(spec)))
+    made = checked_sizes(sizes(sides.copy()) if callable(sizes) else sizes, len(sides), spec.patch * spec.merge)
+    counts = made[:, 0] * made[:, 1] * (spec.channels if spec.kind == "each" else 1) // spec.patch**2
+    ends, most, row = counts.cumsum(), spec.max_rows, () if spec.kind == "each" else (spec.values,)
+    begins, shape = ends - counts, (int(ends[-1]), *row)
+    if most is not None:
+        begins, shape = np.arange(len(counts)) * most, (len(counts), most, *row)
+        if counts.max() > most:
+            number = int(np.argmax(counts > most))
+            raise InputError(
+                f"image {number} has {counts[number]} rows, more than max_rows={most}; ask for smaller sizes, or more"
+            )
+    total = math.prod(shape[:-1])
+    if total > INT32_MAX:
+        raise InputError(f"{total:,} rows are more than an int32 counts; pass fewer images, or smaller sizes")
+    return Items(made[:, 0], made[:, 1], 0, 0, begins, shape)
 
 
 def inner_places(height: int, width: int, sides: Columns) -> tuple[Columns, Columns, Columns, Columns]:
@@ -234,61 +241,19 @@ def inner_places(height: int, width: int, sides: Columns) -> tuple[Columns, Colu
     return rows, columns, -((height - rows) >> 1), -((width - columns) >> 1)
 
 
-def centred(spec: ImageSpec, sides: Columns, shortest: int) -> Items:
-    """The middle of images whose shorter side becomes `shortest`, as transformers' processors cut it.
+def _centred(spec: ImageSpec, sides: Columns) -> tuple[Columns, Columns, Columns, Columns]:
+    """The same for the middle of images whose shorter side becomes `shortest`, as transformers' processors cut it.
 
     The longer side is truncated to an integer, and so is the offset of the item (torchvision's `CenterCrop` rounds it).
     """
-    height, width = spec.item
-    least, most = sides.min(axis=1), sides.max(axis=1)
-    longest = (shortest * most / least).astype(np.int64)
-    upright = sides[:, 0] <= sides[:, 1]
-    rows, columns = np.where(upright, shortest, longest), np.where(upright, longest, shortest)
+    longest = (spec.shortest * sides.max(axis=1) / sides.min(axis=1)).astype(np.int64)
     if longest.max() > MAX_SIDE:
         number = int(np.argmax(longest))
         raise InputError(f"image {number} would be {longest[number]} pixels long; cut it into parts")
-    top, left = (((inner - side) / 2).astype(np.int64) for inner, side in ((rows, height), (columns, width)))
-    return _batch(spec, len(sides), rows, columns, top, left)
-
-
-def _batch(spec: ImageSpec, count: int, rows: Any, columns: Any, top: Any, left: Any) -> Items:
-    (height, width), channels = spec.item, spec.channels
-    planar = spec.layout == "NCHW"
-    item = (channels, height, width) if planar else (height, width, channels)
-    return Items(rows, columns, top, left, np.arange(0, count * spec.values, spec.values), (count, *item))
-
-
-def on_their_own(spec: ImageSpec, sizes: Columns) -> Items:
-    """Items of their own sizes, one after the other in a flat result."""
-    values = sizes[:, 0] * sizes[:, 1] * spec.channels
-    ends = np.cumsum(values)
-    return Items(sizes[:, 0], sizes[:, 1], 0, 0, ends - values, (int(ends[-1]),))
-
-
-def in_rows(spec: ImageSpec, sizes: Columns, most: int | None) -> Items:
-    """Patch rows of all images one after the other, or `most` rows for each.
-
-    Raises
-    ------
-    InputError
-        For an image of more than `most` rows, or more rows than an int32 counts.
-    """
-    rows = sizes[:, 0] * sizes[:, 1] // spec.patch**2
-    if most is None:
-        ends = rows.cumsum()
-        total, begins = int(ends[-1]), ends - rows
-        shape: tuple[int, ...] = (total, spec.values)
-    else:
-        total, begins = most * len(rows), np.arange(len(rows)) * most
-        shape = (len(rows), most, spec.values)
-        if rows.max() > most:
-            number = int(np.argmax(rows > most))
-            raise InputError(
-                f"image {number} has {rows[number]} rows, more than max_rows={most}; ask for smaller sizes, or more"
-            )
-    if total > INT32_MAX:
-        raise InputError(f"{total:,} rows are more than an int32 counts; pass fewer images, or smaller sizes")
-    return Items(sizes[:, 0], sizes[:, 1], 0, 0, begins, shape)
+    upright = sides[:, 0] <= sides[:, 1]
+    rows, columns = np.where(upright, spec.shortest, longest), np.where(upright, longest, spec.shortest)
+    top, left = (((inner - side) / 2).astype(np.int64) for inner, side in zip((rows, columns), spec.item, strict=True))
+    return rows, columns, top, left
 
 
 def way_back(sides: Columns, items: Items) -> NDArray[np.float32]:

@@ -15,49 +15,64 @@ from octopus.arrays.checks import (
     checked_size,
     dtype_text,
     hint_at_units,
+    is_count,
     normalisation,
     padding,
     switch,
 )
-from octopus.arrays.results import itemsize
 from octopus.errors import InputError, shown
 from octopus.kernels.images import FILTERS
+from octopus.ragged.check import whole
 
-KINDS = ("batch", "each", "rows")
+# By operation: the kind of its spec, and its arguments but images, sizes and where it works, with their defaults.
+KINDS = {"resize": "batch", "resize_each": "each", "patch_rows": "rows"}
+_SHARED: dict[str, Any] = {
+    "filter": "bilinear", "antialias": True, "rounding": "none", "mean": None, "std": None, "scale": None,
+    "dtype": "float32", "channels": "RGB", "source": None,
+}  # fmt: skip
+OPTIONS: dict[str, dict[str, Any]] = {
+    "resize": {
+        **_SHARED, "size": None, "layout": "NCHW", "letterbox": False, "pad_value": None, "crop": None,
+        "shortest": None,
+    },
+    "resize_each": {**_SHARED, "layout": "NCHW"},
+    "patch_rows": {
+        **_SHARED, "filter": "bicubic", "rounding": "uint8", "patch": 14, "merge": None, "temporal": None,
+        "order": "CTPP", "max_rows": None,
+    },
+}  # fmt: skip
+
 LAYOUTS, ORDERS = ("NCHW", "NHWC"), ("CTPP", "PPC")
 FIXED = ("pillow", "torch")  # in fixed point
 ROUNDINGS = ("none", "uint8", *FIXED)
 DTYPES = ("float32", "float16", "bfloat16", "uint8")
 MAX_PATCH = 4096  # pixels of a patch's side, and of a merged block's
+LETTERBOX_PAD = 114.0  # the grey that detectors are trained with, as `crop_resize` has it
 
 
 @dataclass(frozen=True, eq=False)
 class ImageSpec:
-    """Everything about a call but the images and the sizes that they become.
+    """Everything about a call but the images and the sizes that they become; see `octopus.images.resize`.
 
     Attributes
     ----------
     source : {"uint8", "uint16", "float32"}
         Dtype of the images.
     channels : {1, 3, 4}
-    filter : {"nearest", "bilinear", "bicubic", "lanczos"}
-    antialias : bool
-    rounding : {"none", "uint8", "pillow", "torch"}
-        See `octopus.images.resize`; other than "none" for images of uint8 alone.
     gain, bias : ndarray, (C,), float32
         The normalisation as `value * gain + bias`.
     pad : ndarray, (C,), float32
         What an item has beyond the resized image, normalised.
-    dtype : {"float32", "float16", "bfloat16", "uint8"}
-        Of the result.
     kind : {"batch", "each", "rows"}
         Items of one size; items of their own sizes, one after the other; patch rows.
     layout : {"NCHW", "NHWC"}, or for rows {"CTPP", "PPC"}
         Order within an item, or within a row.
     item : (int, int)
         Height and width of a batch's items in pixels; (0, 0) for other kinds.
-    patch, merge, temporal : int
-        Of rows: pixels of a patch's side, patches of a merged block's side, copies of each patch in its row.
+    shortest : int
+        What the shorter side of an image becomes whose middle is a batch's item; 0 if nothing is cut.
+    max_rows : int or None
+        Rows of every image, if a mask says which of them are its own.
     """
 
     source: str
@@ -72,9 +87,12 @@ class ImageSpec:
     kind: str
     layout: str
     item: tuple[int, int] = (0, 0)
+    letterbox: bool = False
+    shortest: int = 0
     patch: int = 1
     merge: int = 1
     temporal: int = 1
+    max_rows: int | None = None
 
     @cached_property
     def values(self) -> int:
@@ -82,16 +100,6 @@ class ImageSpec:
         if self.kind == "batch":
             return self.channels * self.item[0] * self.item[1]
         return self.channels * self.temporal * self.patch * self.patch
-
-    @cached_property
-    def value_bytes(self) -> int:
-        """The same in bytes of the result."""
-        return self.values * itemsize(self.dtype)
-
-    @property
-    def factor(self) -> int:
-        """What the sizes of rows must be multiples of, in pixels."""
-        return self.patch * self.merge
 
     @property
     def name(self) -> str:
@@ -101,35 +109,78 @@ class ImageSpec:
         return f"{kind}-{self.layout.lower()}"
 
 
-def make_spec(
-    source: str, channels: int, kind: str, *, filter: Any, antialias: Any, rounding: Any, mean: Any, std: Any,
-    scale: Any, dtype: Any, layout: Any, pad_value: Any = None, size: Any = None, patch: Any = 1, merge: Any = 1,
-    temporal: Any = 1,
-) -> ImageSpec:  # fmt: skip
-    """Check the options of a call for images of a dtype and a number of channels.
+def make_spec(source: str, channels: int, operation: str, /, **given: Any) -> ImageSpec:
+    """Check the options of a call for images of a dtype and a number of channels, and add their defaults.
 
     Raises
     ------
     InputError
         Says which option is wrong, what it is, and what it may be.
     """
-    dtype = dtype_text(dtype, DTYPES)
+    kind, asked = KINDS[operation], {**OPTIONS[operation], **given}
+    own = _of_batch(asked) if kind == "batch" else _of_rows(asked) if kind == "rows" else {}
+    dtype = dtype_text(asked["dtype"], DTYPES)
     check_choice("dtype", dtype, DTYPES)
-    check_choice("order" if kind == "rows" else "layout", layout, ORDERS if kind == "rows" else LAYOUTS)
-    antialias = switch("antialias", antialias)
-    _check_filter(filter, antialias, rounding, source)
-    item = (0, 0) if size is None else checked_size(size)
+    if kind == "each" and dtype == "bfloat16":
+        raise InputError("a RaggedBatch can't hold bfloat16; ask for float32 or float16, or for patch rows")
+    name, layouts = ("order", ORDERS) if kind == "rows" else ("layout", LAYOUTS)
+    check_choice(name, asked[name], layouts)
+    antialias = switch("antialias", asked["antialias"])
+    _check_filter(asked["filter"], antialias, asked["rounding"], source)
+    item = own.get("item", (0, 0))
     if math.prod(item) * channels > INT32_MAX:
         raise InputError(f"one item of {item[0]}x{item[1]}x{channels} has more than 2**31 - 1 values")
-    sides = {"patch": patch, "merge": merge, "temporal": temporal}
-    _check_rows(layout, **sides)
-    hint_at_units("image", source, dtype, mean, std, scale, channels)
-    gain, bias = normalisation(mean, std, scale, channels)
-    pad = padding(pad_value, gain, bias)
+    normal = asked["mean"], asked["std"], asked["scale"]
+    hint_at_units("image", source, dtype, *normal, channels)
+    gain, bias = normalisation(*normal, channels)
+    pad = padding(
+        LETTERBOX_PAD if own.get("letterbox") and asked["pad_value"] is None else asked.get("pad_value"), gain, bias
+    )
     return ImageSpec(
-        source, channels, filter, antialias, rounding, gain, bias, pad, dtype, kind, layout, item,
-        **{name: int(side) for name, side in sides.items()},
+        source, channels, asked["filter"], antialias, asked["rounding"], gain, bias, pad, dtype, kind, asked[name],
+        **own,
     )  # fmt: skip
+
+
+def _of_batch(asked: dict[str, Any]) -> dict[str, Any]:
+    """What `resize` alone is asked for."""
+    item, letterbox = checked_size(asked["size"]), switch("letterbox", asked["letterbox"])
+    crop, shortest, pad = asked["crop"], asked["shortest"], asked["pad_value"]
+    if crop is not None:
+        check_choice("crop", crop, ("center",))
+    if letterbox and crop is not None:
+        raise InputError("letterbox=True keeps all of an image and crop cuts it; ask for one of them")
+    if shortest is None and crop is not None and item[0] != item[1]:
+        raise InputError(
+            f'crop="center" to {item[0]}x{item[1]} needs shortest=, the length of the shorter side before the cut'
+        )
+    if shortest is not None:
+        shortest = whole("shortest", shortest)
+        if crop is None:
+            raise InputError(f'shortest={shown(shortest)} needs crop="center", which cuts what is longer')
+    if pad is not None and not letterbox and crop is None:
+        raise InputError(
+            f"pad_value={shown(pad)} was given, but nothing is padded with it; leave it out, or ask for "
+            'letterbox=True or crop="center"'
+        )
+    return {"item": item, "letterbox": letterbox, "shortest": (shortest or item[0]) if crop else 0}
+
+
+def _of_rows(asked: dict[str, Any]) -> dict[str, Any]:
+    """What `patch_rows` alone is asked for."""
+    usual = 1 if asked["order"] == "PPC" else 2
+    made = {"patch": asked["patch"]}
+    made |= {name: usual if asked[name] is None else asked[name] for name in ("merge", "temporal")}
+    for name, side in made.items():
+        if not is_count(side) or not 1 <= side <= MAX_PATCH:
+            raise InputError(f"{name} must be an integer from 1 to {MAX_PATCH}, found {shown(side)}")
+    if asked["order"] == "PPC" and made["temporal"] != 1:
+        raise InputError(f'order="PPC" has one copy of a patch in its row, found temporal={made["temporal"]}')
+    most = asked["max_rows"]
+    return {
+        **{name: int(side) for name, side in made.items()},
+        "max_rows": None if most is None else whole("max_rows", most),
+    }
 
 
 def _check_filter(filter: Any, antialias: bool, rounding: Any, source: str) -> None:
@@ -146,10 +197,20 @@ def _check_filter(filter: Any, antialias: bool, rounding: Any, source: str) -> N
         )
 
 
-def _check_rows(layout: str, **sides: Any) -> None:
-    for name, side in sides.items():
-        whole = isinstance(side, (int, np.integer)) and not isinstance(side, bool)
-        if not whole or not 1 <= side <= MAX_PATCH:
-            raise InputError(f"{name} must be an integer from 1 to {MAX_PATCH}, found {shown(side)}")
-    if layout == "PPC" and sides["temporal"] != 1:
-        raise InputError(f'order="PPC" has one copy of a patch in its row, found temporal={sides["temporal"]}')
+def capacity_of(operation: str, spec: ImageSpec, images: int, pixels: Any, rows: Any) -> tuple[int, ...]:
+    """Shape of the largest result of a plan; `InputError` for a number that it needs and has not, or has no use for."""
+    wanted = {"each": "result_pixels", "rows": "" if spec.max_rows else "result_rows"}.get(spec.kind, "")
+    for name, value in (("result_pixels", pixels), ("result_rows", rows)):
+        if (value is None) == (name == wanted):
+            verb = "needs" if name == wanted else "doesn't take"
+            raise InputError(f"a plan of {operation} with these options {verb} {name}")
+    if spec.kind == "each":
+        return (whole(wanted, pixels) * spec.channels,)
+    if spec.kind == "rows":
+        return (images, spec.max_rows, spec.values) if spec.max_rows else (whole(wanted, rows), spec.values)
+    return (images, *item_shape(spec))
+
+
+def item_shape(spec: ImageSpec) -> tuple[int, int, int]:
+    """Of an item of a batch."""
+    return (spec.channels, *spec.item) if spec.layout == "NCHW" else (*spec.item, spec.channels)

@@ -28,7 +28,7 @@ from octopus.arrays.pillow import rgb
 from octopus.backends.cpu.threads import get_num_threads, share
 from octopus.errors import InputError, shown_type
 from octopus.images.packing import Packing
-from octopus.images.sources import sources_of
+from octopus.images.sources import geometry_of, look
 from octopus.ragged.batch import RaggedBatch
 from octopus.ragged.convert import need
 
@@ -42,13 +42,9 @@ END = b"\xff\xd9"  # of a JPEG that is whole
 
 
 def read(
-    sources: Iterable[Any],
-    device: Device = "cpu",
-    *,
-    decoder: Literal["auto", "pillow"] = "auto",
-    errors: Literal["raise", "skip", "none"] = "raise",
-    progress: bool | None = None,
-) -> list[Any]:
+    sources: Iterable[Any], device: Device = "cpu", *, decoder: Literal["auto", "pillow"] = "auto",
+    errors: Literal["raise", "skip", "none"] = "raise", progress: bool | None = None,
+) -> list[Any]:  # fmt: skip
     """Decode images from files, or from bytes, by several threads or on the GPU.
 
     All that Pillow opens, as RGB: turned upright by its EXIF orientation, transparent pixels on white, as transformers
@@ -130,7 +126,11 @@ class _File:
     def open(self) -> None:
         """Read the file, and its header."""
         try:
-            self.content = self._bytes()
+            if isinstance(self._source, PATHS):
+                with open(self._source, "rb") as file:
+                    self.content = file.read()
+            else:
+                self.content = bytes(self._source)
             self._opened = self._pillow.open(io.BytesIO(self.content))
             self._turn = self._opened.getexif().get(EXIF, 1)
             if self._opened.mode[0] in "IF":  # which `convert` cuts off at 255
@@ -141,12 +141,6 @@ class _File:
             self.error = InputError("it is of no format that Pillow knows")
         except Exception as error:  # each format has its own
             self.error = error
-
-    def _bytes(self) -> bytes:
-        if isinstance(self._source, PATHS):
-            with open(self._source, "rb") as file:
-                return file.read()
-        return bytes(self._source)
 
     @property
     def is_plain_jpeg(self) -> bool:
@@ -248,8 +242,7 @@ def ragged(images: Sequence[Any], source: str | None = None) -> RaggedBatch:
     Parameters
     ----------
     images : sequence of arrays, or of PIL.Image.Image
-        Images (H, W, C), (C, H, W) or (H, W) on the host, as of `octopus.images.resize`: uint8, uint16 or float32, all
-        of one dtype, and of as many channels: 1, 3 or 4. NumPy, torch or Pillow, whatever their strides.
+        On the host, as of `octopus.images.resize`: of NumPy, torch or Pillow, whatever their strides.
     source : {"HWC", "CHW"}, optional
         As of `octopus.images.resize`: for images of so few pixels that channels can't be told from rows or columns.
 
@@ -266,23 +259,24 @@ def ragged(images: Sequence[Any], source: str | None = None) -> RaggedBatch:
     """
     import torch
 
-    sources = sources_of(images, source)
-    if sources.model.device != "cpu":
+    found = look(images)
+    geometry = geometry_of(found, source)
+    if found.model.device != "cpu":
         raise InputError(
             "images of a DataLoader must lie on the host, found a GPU's; move the batch when it comes: "
             "batch.to('cuda', non_blocking=True)"
         )
-    shapes = list(map(tuple, sources.shapes))
+    shapes = list(map(tuple, found.shapes))
     odd = next((shape for shape in shapes if len(shape) != len(shapes[0])), None)
     if odd:
         raise InputError(
             f"images of a batch all have two dimensions or all three, found {shapes[0]} beside {odd}; add "
             "an axis of one channel"
         )
-    packing, dtype = Packing(sources, as_they_lie=False), getattr(torch, sources.geometry.dtype)
+    packing, dtype = Packing(found, geometry, as_they_lie=False), getattr(torch, geometry.dtype)
     # Not in shared memory at once: torch moves a batch there on a thread beside the one that decodes the next.
     values = torch.empty(packing.nbytes // dtype.itemsize, dtype=dtype)
-    packing.copy(sources, values.numpy().view(np.uint8))
+    packing.copy(found, values.numpy().view(np.uint8))
     return RaggedBatch.from_arrays(values, shapes)
 
 

@@ -22,8 +22,8 @@ from octopus.backends.cuda import compile, device
 from octopus.backends.cuda.device import LEGACY
 from octopus.crop import api
 from octopus.crop import cuda as of_crops
+from octopus.images import calls
 from octopus.images import cuda as of_images
-from octopus.images import tensor, work
 from octopus.ragged import cuda as of_ragged
 from octopus.tiles import cuda as of_tiles
 
@@ -325,7 +325,7 @@ class SimulatedGpu(PretendedGpu):
 
 CACHES = (
     device.driver, compile.functions, of_crops._stream_kernel, of_crops._plain_kernel, of_tiles._kernel,
-    of_ragged._kernel, of_images._simple_kernel, of_images._padding_kernel, tensor._kernel,
+    of_ragged._kernel, of_images.kernel_for,
 )  # fmt: skip
 
 
@@ -340,7 +340,7 @@ def put_in(monkeypatch: Any, made: PretendedGpu) -> PretendedGpu:
         (device, "missing", lambda: None), (of_cuda, "missing", lambda: None), (of_cuda, "require", lambda: None),
         (device, "_thread", SimpleNamespace(device=made)), (device, "_stream_type", lambda: Stream),
         (device, "_wrap", made.stream), (compile, "load", made.load),
-        (api, "_thread", api._Memo()), (work, "_thread", threading.local()),
+        (api, "_thread", api._Memo()), (calls, "_thread", threading.local()),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
     return made

@@ -28,18 +28,16 @@ from octopus.crop import cuda as launch
 from octopus.crop import spec
 from octopus.crop.frame import frame_view
 from octopus.crop.spec import CropOptions
-from octopus.images import cuda, cutting, packing, tensor
+from octopus.images import cuda, cutting, packing
 from octopus.images.spec import make_spec
 from octopus.kernels.cuda import ragged_tiles, tile_grid
-from octopus.kernels.images import filter_code
 from octopus.ragged import cuda as ragged
 from octopus.tiles import cuda as tiles
 
 PLAIN, BOXED, SMOOTH = {}, {"letterbox": True}, {"antialias": True}
 OPTIONS = (PLAIN, BOXED, SMOOTH, BOXED | SMOOTH)
 CACHES = (
-    launch._stream_kernel, launch._plain_kernel, tensor._kernel, cuda._simple_kernel, cuda._padding_kernel,
-    ragged._kernel, tiles._kernel,
+    launch._stream_kernel, launch._plain_kernel, cuda.kernel_for, ragged._kernel, tiles._kernel,
 )  # fmt: skip
 VERSION = "8.0"  # of PTX: all that the kernels use is older, and drivers from 525 on take it
 EVEN, ODD = 64, 65  # widths of frames whose rows begin at multiples of four bytes, and of others
@@ -88,9 +86,9 @@ def crop(frame: Any, items: tuple[str, ...] = (), maps: bool = False, **options:
 def images(capability: tuple[int, int]) -> None:
     """Ask for the kernels of whole images: what the processors of transformers and the detectors' packages ask for."""
     usual = {"mean": 0.5, "std": 0.5, "scale": 255, "antialias": True}
-    batch = {"kind": "batch", "layout": "NCHW", "size": 224}
-    rows = {"kind": "rows", "layout": "CTPP", "merge": 2, "temporal": 2, "filter": "bicubic"}
-    navit = {"kind": "rows", "layout": "PPC", "patch": 16, "filter": "bilinear"}
+    batch = {"operation": "resize", "size": 224}
+    rows = {"operation": "patch_rows", "filter": "bicubic"}
+    navit = {"operation": "patch_rows", "order": "PPC", "patch": 16, "filter": "bilinear"}
     calls = []
     for rounding in ("none", "uint8", "torch", "pillow"):
         for dtype in ("float32", "float16", "bfloat16"):
@@ -100,21 +98,19 @@ def images(capability: tuple[int, int]) -> None:
                 call |= {"rounding": rounding, "dtype": dtype}
         calls.append({**batch, "filter": "lanczos", "rounding": rounding, "dtype": "float32"})
     for dtype, layout in product(("float32", "uint8"), ("NCHW", "NHWC")):
-        each = {"kind": "each", "layout": layout, "dtype": dtype, "filter": "bilinear", "rounding": "none"}
+        each = {"operation": "resize_each", "layout": layout, "dtype": dtype, "filter": "bilinear", "rounding": "none"}
         calls.append({**each, **({"scale": 1, "mean": None, "std": None} if dtype == "uint8" else {})})
     for dtype in ("float32", "float16"):
         calls.append({**batch, "filter": "bilinear", "rounding": "uint8", "dtype": dtype, "antialias": False})
         calls.append({**batch, "filter": "bilinear", "rounding": "none", "dtype": dtype, "antialias": False})
     for call in calls:
-        made = make_spec("uint8", 3, **usual | call)
-        kind = tensor.kernel_of(made)
-        if kind is not None and capability >= tensor.CAPABILITY:
-            tensor._kernel(kind, capability)
-        else:
-            code = filter_code(made.filter, made.antialias)
-            cuda._simple_kernel(made.name, *cuda._kind(made, code), capability)
+        options = usual | call
+        made = make_spec("uint8", 3, options.pop("operation"), **options)
+        tensor = cuda.kernel_of(made) is not None and capability >= cuda.TENSOR_CAPABILITY
+        kernel = cuda.TensorKernel(made) if tensor else cuda.SimpleKernel(made)
+        cuda.kernel_for(capability, *kernel.built)
     for dtype in ("float32", "bfloat16"):
-        cuda._padding_kernel(dtype, capability)
+        cuda.kernel_for(capability, *cuda.padding_built(dtype))
 
 
 def others(capability: tuple[int, int]) -> None:

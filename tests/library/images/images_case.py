@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from octopus.arrays.launch import launch
 from octopus.arrays.views import view
 from octopus.images.cpu import CpuEngine
 from octopus.images.spec import ImageSpec, make_spec
 from octopus.kernels.images import IMAGE
 
 STORED = {"bfloat16": "uint16"}
-DEFAULTS = {
-    "filter": "bilinear", "antialias": True, "rounding": "none", "mean": None, "std": None, "scale": None,
-    "dtype": "float32", "pad_value": None, "size": None,
-}  # fmt: skip
+OPERATIONS = {"batch": "resize", "each": "resize_each", "rows": "patch_rows"}
+PLAIN_ROWS = {"filter": "bilinear", "rounding": "none", "merge": 1, "temporal": 1}
 
 
 def spec_of(source="uint8", channels=3, kind="each", **options) -> ImageSpec:
-    layout = options.pop("layout", "CTPP" if kind == "rows" else "NCHW")
-    return make_spec(source, channels, kind, layout=layout, **{**DEFAULTS, **options})
+    if (kind, options.get("dtype")) == ("each", "bfloat16"):  # which kernels make, and no call asks for
+        return replace(spec_of(source, channels, **options | {"dtype": "float32"}), dtype="bfloat16")
+    return make_spec(source, channels, OPERATIONS[kind], **(PLAIN_ROWS if kind == "rows" else {}) | options)
 
 
 def table_of(images, sizes, spec, corners=None, max_rows=None) -> np.ndarray:
@@ -45,12 +47,18 @@ def run(images, sizes, spec, corners=None, max_rows=None, engine=None) -> np.nda
         "rows": (len(images), max_rows, spec.values) if max_rows else (used // spec.patch**2, spec.values),
     }
     out = np.full(shapes[spec.kind], 77, STORED.get(spec.dtype, spec.dtype))
-    (engine or CpuEngine(spec)).run(table, view(out, "out"))
+    run_table(engine or CpuEngine(spec), table, out)
     if spec.kind != "batch":
         return out
     height, width = spec.item
     planar = spec.layout == "NCHW"
     return out.reshape(-1, *((spec.channels, height, width) if planar else (height, width, spec.channels)))
+
+
+def run_table(engine, table, out) -> None:
+    """Fill `out` from the images of a table."""
+    found = view(out, "out")
+    launch(engine.prepared(table, found), (found.pointer,))
 
 
 def noise(rng, height, width, channels=3, dtype="uint8") -> np.ndarray:

@@ -12,7 +12,8 @@ import pytest
 
 from octopus import InputError, RaggedBatch, images
 from octopus.arrays import checks
-from octopus.images import ImagePlan, sources, work
+from octopus.images import ImagePlan, calls
+from octopus.images.sources import geometry_of, look
 
 SIDES = [(9, 7), (5, 12), (20, 3)]
 SIZES = [(4, 8), (12, 4), (8, 8)]
@@ -93,13 +94,13 @@ def test_a_broadcast_image_is_read_by_its_steps_of_zero():
     ],
 )
 def test_where_channels_are(shapes, heights):
-    found = sources.sources_of([np.zeros(shape, np.uint8) for shape in shapes])
+    found = geometry_of(look([np.zeros(shape, np.uint8) for shape in shapes]))
     assert found.sides[:, 0].tolist() == heights
 
 
 def test_images_of_two_dimensions_have_no_channels_first():
     given = [np.zeros((5, 6), np.uint8), np.zeros((1, 5, 6), np.uint8)]
-    assert sources.sources_of(given, "CHW").sides.tolist() == [[5, 6], [5, 6]]
+    assert geometry_of(look(given), "CHW").sides.tolist() == [[5, 6], [5, 6]]
 
 
 def test_channels_that_could_be_at_both_ends_are_hinted_at(monkeypatch):
@@ -113,8 +114,8 @@ def test_channels_that_could_be_at_both_ends_are_hinted_at(monkeypatch):
 
 def test_exported_memory_lives_as_long_as_the_call():
     given = [Foreign(np.full((5, 6, 3), level, np.uint8)) for level in (3, 9)]
-    found = sources.sources_of(given)
-    assert all(one.last() is not None for one in given) and len(found) == 2
+    found = look(given)
+    assert all(one.last() is not None for one in given)
     del found
     assert [image.mean() for image in images.resize(given, 4, device="cpu")] == [3, 9]
 
@@ -123,9 +124,10 @@ def test_exported_memory_lives_as_long_as_the_call():
 def test_which_images_lie_in_memory(form):
     block = np.zeros((3, 4, 5, 3), np.uint8)
     given = list(block if form == "arrays" else block[:, ::-1, ::-1])
-    found, begin = sources.sources_of(given), block.ctypes.data
+    found, begin = look(given), block.ctypes.data
+    geometry = geometry_of(found)
     for first, last, expected in [(0, 60, [1, 0, 0]), (59, 61, [1, 1, 0]), (180, 200, [0] * 3), (-9, 0, [0] * 3)]:
-        assert found.meeting(begin + first, begin + last).tolist() == expected
+        assert geometry.meeting(found.pointers, begin + first, begin + last).tolist() == expected
 
 
 def test_a_list_of_means_that_changes_later_changes_no_other_call():
@@ -204,8 +206,8 @@ def test_a_plan_is_for_one_thread_at_a_time(monkeypatch):
 @pytest.fixture
 def looked_at(monkeypatch):
     """The calls that were not just launched again."""
-    found, job = [], work.Pattern.job
-    monkeypatch.setattr(work.Pattern, "job", lambda *given: found.append(given) or job(*given))
+    found, views = [], calls.Pattern.views
+    monkeypatch.setattr(calls.Pattern, "views", lambda *given: found.append(given[2]) or views(*given))
     return found
 
 
@@ -238,7 +240,7 @@ def test_images_of_pillow_in_several_pieces_are_put_together_for_each_call(looke
     finally:
         core.set_block_size(kept)
     assert [images.resize(image, 8).mean() for image in given] == [3, 9]
-    assert [found.broken for _, found in looked_at] == [True, True]
+    assert [bool(found.runs) for found in looked_at] == [True, True]
 
 
 def test_each_call_writes_memory_of_its_own_or_what_it_is_given(looked_at):

@@ -7,11 +7,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from images_case import noise, run, spec_of, table_of
+from images_case import noise, run, run_table, spec_of, table_of
 
-from octopus.arrays.views import view
 from octopus.backends.cpu import threads
-from octopus.images import cpu, work
+from octopus.images import calls, cpu
 from octopus.images.cpu import CpuEngine
 from octopus.images.spec import FIXED
 from octopus_study.reference import images as reference
@@ -23,10 +22,9 @@ SIZES = [(28, 56), (28, 28), (56, 28), (84, 56), (56, 112)]
 
 def test_torchs_rounding_is_that_of_its_float_kernels_on_a_gpu(monkeypatch):
     monkeypatch.setattr("octopus.images.cuda.CudaEngine", lambda spec: spec)
-    options = SimpleNamespace(spec=lambda dtype, channels: spec_of(dtype, channels, rounding="torch"))
-    model = SimpleNamespace(dtype="uint8", channels=3)
-    assert work.make_engine(options, model, "cuda").rounding == "uint8"
-    assert work.make_engine(options, model, "cpu").spec.rounding == "torch"
+    call = "resize_each", {"rounding": "torch"}, SimpleNamespace(dtype="uint8", channels=3)
+    assert calls.make_engine(*call, "cuda").rounding == "uint8"
+    assert calls.make_engine(*call, "cpu").spec.rounding == "torch"
 
 
 @pytest.mark.parametrize("rounding", ["uint8", *FIXED])
@@ -45,7 +43,7 @@ def test_dtypes_bit_for_bit(dtype, rounding):
 @pytest.mark.parametrize("streamed", [True, False])
 def test_tiles_and_threads_change_nothing(kind, streamed, monkeypatch):
     images = [noise(RNG, *side) for side in SIDES]
-    options = {"each": {"layout": "NHWC"}, "batch": {"size": (50, 70), "pad_value": 9}}.get(
+    options = {"each": {"layout": "NHWC"}, "batch": {"size": (50, 70), "letterbox": True, "pad_value": 9}}.get(
         kind, {"patch": 14, "merge": 2}
     )
     spec = spec_of(kind=kind, filter="lanczos", mean=100, std=3, **options)
@@ -65,10 +63,10 @@ def test_records_without_an_image_and_without_any():
     table = table_of(images, [(8, 9), (8, 9)], spec)
     table["pointer"][0] = 0
     out = np.full(2 * 8 * 9 * 3, 7, np.float32)
-    CpuEngine(spec).run(table, view(out, "out"))
+    run_table(CpuEngine(spec), table, out)
     assert (out[: 8 * 9 * 3] == 7).all()
     assert np.array_equal(out[8 * 9 * 3 :], run(images[1:], [(8, 9)], spec))
-    CpuEngine(spec).run(table[:0], view(out, "out"))
+    run_table(CpuEngine(spec), table[:0], out)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "uint8"])
@@ -80,7 +78,7 @@ def test_nothing_is_written_beyond(dtype):
     table = table_of(images, SIZES, spec)
     table["out"] += 5 + 7 * np.arange(len(images))
     out = np.full(len(packed) + 100, 99, packed.dtype)
-    CpuEngine(spec).run(table, view(out, "out"))
+    run_table(CpuEngine(spec), table, out)
     free = np.ones(len(out), bool)
     for record, (height, width) in zip(table, SIZES, strict=True):
         free[record["out"] : record["out"] + 3 * height * width] = False

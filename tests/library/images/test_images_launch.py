@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from octopus.errors import InputError
-from octopus.kernels.images import IMAGE, filter_code
+from octopus.kernels.images import IMAGE
 
 pytest.importorskip("numba_cuda")
 
@@ -20,25 +20,25 @@ from octopus.images.spec import make_spec
 from octopus.kernels.cuda import images as kernels
 
 QUEUE = SimpleNamespace(handle=5)
-USUAL = {"filter": "bicubic", "antialias": True, "rounding": "uint8", "mean": 3, "std": 2, "scale": None,
-         "dtype": "float32"}  # fmt: skip
+USUAL = {"filter": "bicubic", "rounding": "uint8", "mean": 3, "std": 2}
 CALLS = {
-    "batch": {"kind": "batch", "layout": "NCHW", "size": (20, 70)},
-    "each": {"kind": "each", "layout": "NHWC", "dtype": "float16", "rounding": "none", "antialias": False},
-    "rows": {"kind": "rows", "layout": "CTPP", "patch": 2, "temporal": 2, "dtype": "bfloat16"},
-    "siglip": {"kind": "rows", "layout": "PPC", "patch": 2, "filter": "lanczos", "rounding": "pillow"},
-    "nearest": {"kind": "batch", "layout": "NHWC", "filter": "nearest", "size": 8, "dtype": "uint8"},
+    "batch": ("resize", {"size": (20, 70)}),
+    "each": ("resize_each", {"layout": "NHWC", "dtype": "float16", "rounding": "none", "antialias": False}),
+    "rows": ("patch_rows", {"patch": 2, "merge": 1, "dtype": "bfloat16"}),
+    "siglip": ("patch_rows", {"order": "PPC", "patch": 2, "filter": "lanczos", "rounding": "pillow", "max_rows": 7}),
+    "nearest": ("resize", {"layout": "NHWC", "filter": "nearest", "size": 8, "dtype": "uint8"}),
 }
 
 
 def spec_of(name, source="uint8", channels=3):
-    return make_spec(source, channels, **USUAL | CALLS[name])
+    operation, own = CALLS[name]
+    return make_spec(source, channels, operation, **USUAL | own)
 
 
 @pytest.mark.parametrize("name", ["each", "rows", "siglip"])
 def test_the_kernel_compiles(capability_in_turn, name):
     spec = spec_of(name)
-    kind = cuda._kind(spec, filter_code(spec.filter, spec.antialias))
+    _, _, *kind = cuda.SimpleKernel(spec).built
     ptx = to_ptx(kernels.build(*kind), capability_in_turn)
     assert f".target sm_{capability_in_turn[0]}{capability_in_turn[1]}" in ptx
     assert "images_kernel" in entry_name(ptx)
@@ -80,7 +80,7 @@ def test_arguments_and_blocks_fit_the_kernel(launched, name, tiles):
 
 
 def test_padding_is_launched_for_every_image(launched):
-    cuda.CudaEngine(spec_of("siglip")).pad(4096, 5, 7, 8192, 1024, QUEUE)
+    cuda.CudaEngine(spec_of("siglip")).pad(4096, 5, 8192, 1024, QUEUE)
     (made,) = launched
     assert (made.grid, made.block) == ((80, 1, 1), (256, 1, 1))
     assert made.values == (4096, 4096, 7, 4, 12, 8192, 1024)

@@ -15,25 +15,24 @@ import pretended
 
 from octopus.backends.cuda.compile import entry_name, to_ptx
 from octopus.backends.cuda.language import cuda as cuda_language
-from octopus.images import cuda, cutting, tensor
+from octopus.images import cuda, cutting
 from octopus.images.spec import make_spec
 from octopus.kernels.arguments import Arguments
 from octopus.kernels.cuda import image_source, image_tiles
 from octopus.kernels.cuda.image_kind import shared_bytes
 
 LIMIT, PROCESSORS = 227 << 10, 132
-USUAL = {"antialias": True, "mean": 3, "std": 2, "scale": None, "dtype": "float32"}
 CALLS = {
-    "batch": {"kind": "batch", "layout": "NCHW", "size": (20, 70), "filter": "bicubic", "rounding": "pillow"},
-    "each": {"kind": "each", "layout": "NHWC", "filter": "lanczos", "rounding": "none", "dtype": "uint8"},
-    "rows": {"kind": "rows", "layout": "CTPP", "patch": 14, "merge": 2, "temporal": 2, "filter": "bicubic",
-             "rounding": "uint8", "dtype": "bfloat16"},
-    "siglip": {"kind": "rows", "layout": "PPC", "patch": 16, "filter": "bilinear", "rounding": "pillow"},
-}  # fmt: skip
+    "batch": ("resize", {"size": (20, 70), "filter": "bicubic", "rounding": "pillow"}),
+    "each": ("resize_each", {"layout": "NHWC", "filter": "lanczos", "dtype": "uint8"}),
+    "rows": ("patch_rows", {"dtype": "bfloat16"}),
+    "siglip": ("patch_rows", {"order": "PPC", "patch": 16, "filter": "bilinear", "rounding": "pillow"}),
+}
 
 
 def spec_of(name, source="uint8", channels=3, **options):
-    return make_spec(source, channels, **USUAL | CALLS[name] | options)
+    operation, own = CALLS[name]
+    return make_spec(source, channels, operation, **{"mean": 3, "std": 2, **own, **options})
 
 
 def table_of(*sides, rows=56, columns=84):
@@ -48,20 +47,20 @@ def table_of(*sides, rows=56, columns=84):
 
 def cut_of(name, table, **options):
     spec = spec_of(name, **options)
-    return cutting.cut(tensor.kernel_of(spec), table, spec.item, LIMIT, PROCESSORS)
+    return cutting.cut(cuda.kernel_of(spec), table, spec.item, LIMIT, PROCESSORS)
 
 
-@pytest.mark.parametrize("capability", [tensor.CAPABILITY], indirect=True)
+@pytest.mark.parametrize("capability", [cuda.TENSOR_CAPABILITY], indirect=True)
 @pytest.mark.parametrize("name", CALLS)
 def test_the_kernel_compiles_without_local_memory(name, capability):
-    kind = tensor.kernel_of(spec_of(name))
+    kind = cuda.kernel_of(spec_of(name))
     ptx = to_ptx(image_tiles.build(kind), capability)
     assert "image_kernel" in entry_name(ptx) and "local_depot" not in ptx
     assert ".maxntid 256, 1, 1\n.minnctapersm 2\n{" in ptx  # else a processor has registers for one block
     assert "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32" in ptx
 
 
-@pytest.mark.parametrize("capability", [tensor.CAPABILITY], indirect=True)
+@pytest.mark.parametrize("capability", [cuda.TENSOR_CAPABILITY], indirect=True)
 @pytest.mark.parametrize("owner", ["block_search", "thread_search", "block_metadata", "lookup"])
 def test_every_way_to_know_a_blocks_image_compiles(owner, capability):
     """In a kernel of its own: the whole one, which takes seconds to compile, calls all of them at the same place."""
@@ -76,10 +75,10 @@ def test_every_way_to_know_a_blocks_image_compiles(owner, capability):
     assert ("%ctaid.x" in ptx) and ("%tid.x" in ptx) == (owner in ("block_search", "lookup"))
 
 
-@pytest.mark.parametrize("capability", [tensor.CAPABILITY], indirect=True)
+@pytest.mark.parametrize("capability", [cuda.TENSOR_CAPABILITY], indirect=True)
 def test_a_padded_grid_compiles(capability):
     """In the whole kernel, which leaves blocks beyond an image's end then."""
-    kind = tensor.kernel_of(spec_of("batch"))._replace(owner="padded_grid")
+    kind = cuda.kernel_of(spec_of("batch"))._replace(owner="padded_grid")
     ptx = to_ptx(image_tiles.build(kind), capability)
     assert "local_depot" not in ptx and "vote.sync" not in ptx and "%ctaid.y" in ptx
 
@@ -90,14 +89,14 @@ def test_a_padded_grid_compiles(capability):
     ("rows", "uint8", {"patch": 8}), ("rows", "uint8", {"patch": 32}),
 ])  # fmt: skip
 def test_what_the_simple_kernel_alone_can_do(name, source, options, monkeypatch):
-    monkeypatch.setattr(cuda, "_capability", lambda: (9, 0))
+    monkeypatch.setattr(cuda, "compute_capability", lambda: (9, 0))
     (only,) = cuda.kernels_of(spec_of(name, source, **options))
     assert isinstance(only, cuda.SimpleKernel)
 
 
 @pytest.mark.parametrize(("capability", "count"), [((7, 5), 1), ((8, 0), 2), ((12, 0), 2)])
 def test_which_gpus_have_tensor_cores_for_bytes(capability, count, monkeypatch):
-    monkeypatch.setattr(cuda, "_capability", lambda: capability)
+    monkeypatch.setattr(cuda, "compute_capability", lambda: capability)
     found = cuda.kernels_of(spec_of("rows"))
     assert len(found) == count and isinstance(found[-1], cuda.SimpleKernel)
 
@@ -134,7 +133,7 @@ def test_tiles_cover_the_items_and_records_without_image_have_none():
     high, wide = 14 * found.bands, 14 * found.warps
     sides = [-(-int(r) // high) * -(-int(c) // wide) for r, c in table[["rows", "columns"]]]
     assert table["first_tile"].tolist() == [0, sides[0], sides[0] + sides[1]] and found.blocks == sum(sides)
-    kind = tensor.kernel_of(spec_of("rows"))
+    kind = cuda.kernel_of(spec_of("rows"))
     assert found.shared == shared_bytes(kind, *found[1:6]) <= LIMIT
 
 
@@ -155,7 +154,7 @@ def test_records_that_are_no_image_do_not_count():
 
 def test_a_captured_launch_is_used_again_if_it_has_enough_of_all():
     spec, big = spec_of("rows"), table_of(*[(500, 500)] * 8)
-    kind = tensor.kernel_of(spec)
+    kind = cuda.kernel_of(spec)
     captured = cut_of("rows", big)
     small = table_of((100, 90), (30, 500))
     again = cutting.cut_like(kind, small, spec.item, captured)
@@ -219,7 +218,7 @@ gpu = pytest.fixture(pretended.installed)
 def test_arguments_fit_the_kernel(gpu, name):
     """With all blocks of the grid across, and with as many across and down as a measurement asks for."""
     spec = spec_of(name)
-    kernel, table = tensor.TensorKernel(spec), table_of((70, 90), (200, 333))
+    kernel, table = cuda.TensorKernel(spec), table_of((70, 90), (200, 333))
     if spec.patch == 16:
         table["rows"], table["columns"] = 64, 96
     launch = kernel.prepare(table)
@@ -227,7 +226,7 @@ def test_arguments_fit_the_kernel(gpu, name):
         assert kernel.prepared(launch, 2, grid=grid)(7, (8192, 4096, 4096)) == 0
         made, found = gpu.launches.pop(), launch.cut
         assert made.grid == (*(grid or (found.blocks, 1)), 1) and made.block == (32 * found.warps, 1, 1)
-        assert made.stream == 7 and made.shared == found.shared == shared_bytes(kernel._kind, *found[1:6])
+        assert made.stream == 7 and made.shared == found.shared == shared_bytes(kernel.kind, *found[1:6])
         assert found.shared <= made.kernel.shared == LIMIT
         assert made.values[:9] == (4096, 2, 8192, *spec.item, *found[2:6])
         assert made.values[9:] == (0.5, 0.5, 0.5, 0.0, -1.5, -1.5, -1.5, 0.0)

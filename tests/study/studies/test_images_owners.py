@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from octopus.images import cutting
-from octopus.images.launcher import Launch
-from octopus.images.tensor import kernel_of
+from octopus.images.cuda import Launch, kernel_of
 from octopus.kernels.images import IMAGE
 from octopus_study.studies.images import owners
 from octopus_study.studies.images.job import BATCH, ROWS, ImageJob

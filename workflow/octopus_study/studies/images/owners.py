@@ -15,10 +15,9 @@ from octopus.arrays.launch import PreparedLaunch, launch
 from octopus.arrays.staging import Staging
 from octopus.backends.cuda import memory, stream_of
 from octopus.backends.cuda.device import compute_capability
-from octopus.images.found import look
-from octopus.images.launcher import Launch
-from octopus.images.tensor import CAPABILITY, TensorKernel
-from octopus.images.work import Job, pattern_of, write
+from octopus.images.calls import Pattern, pattern_of, table_of
+from octopus.images.cuda import TENSOR_CAPABILITY, Launch, TensorKernel
+from octopus.images.sources import Found, look
 from octopus.kernels.images import IMAGE
 from octopus_study.baselines.availability import Unavailable
 from octopus_study.baselines.method import require_gpu
@@ -38,23 +37,22 @@ class BlockSearch(OctopusImages):
 
     def __init__(self, job: ImageJob) -> None:
         require_gpu(job, "the kernel that makes tiles")
-        if compute_capability() < CAPABILITY:
+        if compute_capability() < TENSOR_CAPABILITY:
             raise Unavailable("this GPU has no tensor cores for bytes, which the kernel that makes tiles needs")
         super().__init__(job)
         self._staging, self.made = Staging(2), job.out
-        self._kernel = TensorKernel(self._call(self.images).engine.spec, self.owner)
+        self._kernel = TensorKernel(self._call(self.images)[1].spec, self.owner)
         self._launched: tuple[list[PreparedLaunch], list[int]] | None = None
         self.run()
 
-    def _call(self, images: list[Any]) -> Job:
+    def _call(self, images: list[Any]) -> tuple[Found, Pattern]:
         given = {"source": None, "channels": "RGB", **self.options()}
         found, device = look(images), given.pop("device")
-        return pattern_of(self.operation, given, found, self.sizes, device, None, None).job(found)
+        return found, pattern_of(self.operation, given, found, self.sizes, device, None, None)
 
     def run(self) -> None:
-        call = self._call(self.turn())
-        table = np.zeros(len(call.sources), IMAGE)
-        write(table, call.sources, call.items)
+        found, call = self._call(self.turn())
+        table = table_of(call.geometry, call.items, found.pointers)
         made = self._kernel.prepare(table)
         if made is None:
             raise Unavailable("the kernel that makes tiles can't do these images")

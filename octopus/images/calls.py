@@ -1,0 +1,250 @@
+"""A call on images: what is known of it and of all that are alike, what it returns, and how the CPU does it."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+from weakref import ref
+
+import numpy as np
+
+from octopus import backends
+from octopus.arrays import streams
+from octopus.arrays.checks import check_known
+from octopus.arrays.launch import PreparedLaunch, launch
+from octopus.arrays.memo import UnreadableError, frozen, keep
+from octopus.arrays.plan import Place
+from octopus.arrays.results import check_out, itemsize, maker, new_view, result_memory, result_view
+from octopus.arrays.views import ArrayView, view
+from octopus.backends.cpu import get_num_threads
+from octopus.errors import InputError
+from octopus.images.sizes import Items, items_of, shapes_of, way_back
+from octopus.images.sources import Columns, Found, Geometry, geometry_of
+from octopus.images.spec import OPTIONS, make_spec
+from octopus.kernels.images import IMAGE
+from octopus.ragged.batch import RaggedBatch
+from octopus.ragged.check import integers
+
+ADVICE = "use fewer images, smaller sizes or a narrower dtype"
+MAX_CALLS = 64  # that are not alike, per thread
+
+_thread = threading.local()
+
+
+class Results(NamedTuple):
+    """Memory that a call writes; None for what is not wanted."""
+
+    out: Any
+    transform: Any = None
+    mask: Any = None
+
+
+class Pattern:
+    """All of a call but where its images and its result lie: the next one that is alike needs no more than that.
+
+    Attributes
+    ----------
+    geometry : Geometry
+    engine : CpuEngine or CudaEngine
+    spec : ImageSpec
+    model : ArrayView
+        Like the result: library, side and GPU.
+    items : Items
+    shapes : ndarray, (N, 3), int64, or None
+        As `shapes_of` makes them.
+    staged : bool
+        Whether images on the host are to be brought to the GPU.
+    plain : bool
+        Whether one launch does all of it, on images that are all that it reads, of the library and side of the result.
+    upload : Upload or None
+        What goes to the GPU, once that is known.
+    prepared : PreparedImages or None
+        What a plain call needs, once that is known.
+    """
+
+    def __init__(self, found: Found, sizes: Any, geometry: Geometry, engine: Any, model: ArrayView) -> None:
+        self.geometry, self.engine, self.spec = geometry, engine, engine.spec
+        self.model = replace(model, after=None)  # that is of these images alone, whose views tell it
+        self.items = items_of(self.spec, geometry.sides, sizes)
+        self.shapes = shapes_of(self.spec, self.items)
+        self.staged = found.model.device != model.device
+        single = not (self.spec.letterbox or self.spec.max_rows or found.runs or found.views)
+        self.plain = single and not self.staged and found.model.family == model.family
+        self.upload: Any = None
+        self.prepared: PreparedImages | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the result."""
+        return math.prod(self.items.shape) * itemsize(self.spec.dtype)
+
+    def new(self, out: Any, queue: Any) -> Results:
+        """Arrays of the caller's library for what is returned; `out` may be the caller's."""
+        model, count, shape = self.model, len(self.geometry.sides), self.items.shape
+        if out is None:
+            out = result_memory(model, shape, self.spec.dtype, queue)
+        transform = result_memory(model, (count, 4), "float32", queue) if self.spec.letterbox else None
+        return Results(out, transform, result_memory(model, shape[:2], "int32", queue) if self.spec.max_rows else None)
+
+    def views(self, arrays: Results, found: Found, given: str) -> Results:
+        """The same memory, as kernels see it; not that of images, unless it is new: then `given`, its name, is ""."""
+        if given == "out":  # the caller's
+            out = result_view(arrays.out, given)
+            check_out(out, self.items.shape, self.spec.dtype, self.model.device)
+        else:
+            out = new_view(arrays.out, self.model, self.items.shape, self.spec.dtype)
+        if given and not self.staged:
+            inside = self.geometry.meeting(found.pointers, *out.extent)
+            if np.count_nonzero(inside):
+                raise InputError(
+                    f"{given} lies in the memory of image {int(np.argmax(inside))}, which is read while that is "
+                    "written; pass other memory"
+                )
+        return Results(out, *(None if array is None else view(array, "result") for array in arrays[1:]))
+
+    def answer(self, arrays: Results) -> Any:
+        """What the caller gets."""
+        out, transform, mask = arrays
+        if self.shapes is None:
+            return out if transform is None else (out, transform)
+        if self.spec.kind == "each":
+            return RaggedBatch.from_arrays(out, self.shapes)
+        grid = self.shapes.copy() if mask is None else self.shapes[:, 1:].copy()
+        if self.model.family == "torch":
+            import torch
+
+            grid = torch.from_numpy(grid)  # on the host
+        return (out, grid) if mask is None else (out, mask, grid)
+
+
+class PreparedImages(NamedTuple):
+    """What does a plain call into new memory, on the stream of the images' library.
+
+    Attributes
+    ----------
+    order : ndarray or None
+        Of which image each record of the table is, unless they are in order.
+    there : tuple of int
+        Addresses of the table behind that of the result.
+    new, where, place
+        As of `crop.kernel.PreparedCall`.
+    """
+
+    launch: PreparedLaunch
+    order: Any
+    there: tuple[int, ...]
+    new: Callable[[int | None], tuple[Any, int]]
+    where: Callable[[], int]
+    place: Place
+
+    def run(self, found: Found, geometry: Geometry) -> Any:
+        """The result; None if the call is to go the long way."""
+        stream = self.where()
+        if stream != self.place.handle:
+            return None
+        pointers = geometry.firsts(found.pointers)
+        if self.order is not None:
+            pointers = pointers[self.order]
+        out, address = self.new(None)
+        return None if self.launch(stream, (address, *self.there), pointers.tolist()) else out
+
+
+def call_key(found: Found, sizes: Any) -> tuple[Any, ...]:
+    """What a plan's calls differ in: images, and sizes or their rule."""
+    if sizes is None:
+        return found.key, sizes
+    try:
+        if callable(sizes):
+            rule = ref(sizes)  # which may hold a batch, and must not stay for that
+            return found.key, rule, hash(rule)
+        given = integers(sizes, "sizes", 2)
+    except (InputError, TypeError):  # sizes are none, or the rule has no hash
+        return (object(),)  # which is no other call's
+    return found.key, given.shape, given.tobytes()
+
+
+def pattern_of(
+    operation: str, given: Mapping[str, Any], found: Found, sizes: Any, device: Any, library: str | None, key: Any
+) -> Pattern:
+    """Check all of a call, unless this thread has had one like it; arguments are as of `api.run`."""
+    memo: dict[Any, Any] = _thread.__dict__.setdefault("memo", {})
+    try:
+        options = [key] if key is not None else [(name, frozen(name, value)) for name, value in given.items()]
+        asked = operation, device if isinstance(device, str) else frozen("device", device), *options
+        name = (*asked, library, call_key(found, sizes))
+    except UnreadableError:
+        memo, asked, name = {}, (), ()
+    known: Pattern | None = memo.get(name)
+    if known is not None:
+        return known
+    check_known(operation, given, OPTIONS[operation])
+    where = side_for(found.model, device)
+    geometry = geometry_of(found, given.get("source"), given.get("channels", "RGB"))
+    alike = (*asked, where, geometry.dtype, geometry.channels)
+    engine = memo.pop(alike, None) or make_engine(operation, given, geometry, where)
+    keep(memo, alike, engine, MAX_CALLS)  # as the newest: other images don't take its place
+    made = Pattern(found, sizes, geometry, engine, result_model(found.model, where, library))
+    return keep(memo, name, made, MAX_CALLS)  # type: ignore[no-any-return]
+
+
+def side_for(model: ArrayView, device: Any) -> str:
+    """Where to work on such images: where they lie, unless another side is asked for."""
+    if backends.kind_of(device)[0] == "auto":
+        device = model.device
+    return streams.device_for(model, device, "images")
+
+
+def result_model(model: ArrayView, where: str, library: str | None = None) -> ArrayView:
+    """What results are like: of the images' library unless another is named, on the side that works."""
+    family = library or model.family
+    if model.device == where:
+        return model if family == model.family else replace(model, family=family)
+    return replace(model, device=where, family=family, ordinal=backends.cuda.device.current().device_id)
+
+
+def make_engine(operation: str, given: Mapping[str, Any], geometry: Geometry, device: str) -> Any:
+    """The engine for images like these."""
+    spec = make_spec(geometry.dtype, geometry.channels, operation, **given)
+    if device == "cpu":
+        from octopus.images.cpu import CpuEngine
+
+        return CpuEngine(spec)
+    from octopus.images.cuda import CudaEngine
+
+    if spec.rounding == "torch":  # which resizes in float on a GPU
+        spec = replace(spec, rounding="uint8")
+    return CudaEngine(spec)
+
+
+def table_of(geometry: Geometry, items: Items, pointers: Columns, count: int = 0) -> np.ndarray:
+    """The table of `IMAGE` of images at `pointers`, but for the tiles, which the engine knows.
+
+    It has `count` records if these are more; those behind the images are zeros.
+    """
+    table, planes = np.zeros(max(count, len(pointers)), IMAGE), geometry.steps[:, 2]
+    planes = planes if geometry.order[0] == "R" else -planes
+    longs, words = (np.ndarray((len(pointers), 64 // size), f"i{size}", table) for size in (8, 4))
+    longs[:, 0], longs[:, 1], longs[:, 2] = geometry.firsts(pointers), items.out, planes
+    words[:, 6:8] = geometry.steps[:, :2]
+    words[:, 8:10] = geometry.sides
+    words[:, 10], words[:, 11], words[:, 12], words[:, 13] = items.rows, items.columns, items.top, items.left
+    return table
+
+
+def run_on_host(pattern: Pattern, found: Found, results: Results) -> None:
+    """Do a call on the CPU."""
+    spec, items, joined = pattern.spec, pattern.items, found.joined()
+    table = table_of(pattern.geometry, items, joined.pointers)
+    prepared = pattern.engine.prepared(table, results.out)
+    launch(prepared, (results.out.pointer,))
+    if results.transform is not None:
+        results.transform.numpy()[...] = way_back(pattern.geometry.sides, items)
+    if results.mask is not None:
+        rows = items.rows * items.columns // spec.patch**2
+        results.mask.numpy()[...] = np.arange(items.shape[1]) < rows[:, None]
+    if pattern.plain:
+        new = maker(pattern.model, items.shape, spec.dtype)
+        pattern.prepared = PreparedImages(prepared, None, (), new, get_num_threads, Place(get_num_threads()))

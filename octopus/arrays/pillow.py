@@ -41,20 +41,9 @@ class DecodeError(InputError):
 
 
 class Raster(NamedTuple):
-    """Where an image of Pillow lies.
+    """Where an image of Pillow lies, (H, W, C) or (H, W), of uint8, or uint16 for the mode I;16; `owner` keeps it.
 
-    Attributes
-    ----------
-    pointer : int
-        Address of the first pixel.
-    shape, strides : tuple of int
-        (H, W, C) or (H, W), and bytes. With `runs` the step from row to row holds within each of them.
-    dtype : numpy.dtype
-        uint8, or uint16 for the mode I;16.
-    owner : object
-        Keeps the memory.
-    runs : (ndarray, ndarray) or None
-        Addresses and bytes of pieces of whole rows, one after the other, if the rows are not all one step apart.
+    `runs` are addresses and bytes of pieces of whole rows, one after the other, if the rows are not all one step apart.
     """
 
     pointer: int
@@ -114,18 +103,8 @@ def is_transparent(image: Any) -> bool:
 def rasters(images: Sequence[Any], name: str = "image", numbers: Sequence[int] | None = None) -> list[Raster]:
     """Where images of Pillow lie. Files that were opened and not read yet are decoded, by several threads.
 
-    Parameters
-    ----------
-    images : sequence of PIL.Image.Image
-    name : str
-        What errors call them.
-    numbers : sequence of int, optional
-        Of images that are part of a list, to be named behind it.
-
-    Raises
-    ------
-    InputError
-        Names an image that is closed, empty, can't be decoded, or has a mode that is none of `MODES`.
+    `InputError` has the name, and if they are part of a list the number, of one that is closed, empty, can't be decoded
+    or has a mode that is none of `MODES`.
     """
     decode(images, name, numbers)
     found = []
@@ -134,7 +113,7 @@ def rasters(images: Sequence[Any], name: str = "image", numbers: Sequence[int] |
             found.append(_look(image))
         except (ValueError, OSError) as error:
             raise InputError(f"{_named(name, numbers, place)} {error}") from error
-    rows = np.frombuffer(b"".join([image[-1] for image in found]), np.int64)
+    rows = np.frombuffer(b"".join([image[-1] for image in found]), np.int64)  # addresses
     heights = np.array([image[0][0] for image in found])
     ends = heights.cumsum()
     steps = np.diff(rows, append=0)

@@ -13,7 +13,7 @@ from importlib.resources import files
 from pkgutil import resolve_name
 from typing import Any
 
-from octopus.errors import MissingPackageError
+from octopus.errors import DeviceError, InputError, MissingPackageError, OutOfMemoryError
 
 
 class FallbackWarning(UserWarning):
@@ -22,6 +22,9 @@ class FallbackWarning(UserWarning):
 
 class UnknownError(Exception):
     """What is asked for has no equivalent here; the message is the reason."""
+
+
+KNOWN_ERRORS = (UnknownError, InputError, DeviceError, OutOfMemoryError)  # after which the original works
 
 
 def check_version(package: str, tested: Sequence[str], older: bool = False) -> bool:
@@ -68,12 +71,9 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def moved(code: Iterable[Any]) -> list[str]:
-    """The names of functions, or of methods of classes, whose source is another than in all versions that were tested.
+    """The names of functions, some given by name, whose source is another than in all versions that were tested.
 
-    Parameters
-    ----------
-    code : iterable of function or str
-        A text is a module and a name in it. `code.tsv` has the digests of all that stand-ins rely on.
+    `code.tsv` has the digests of all that stand-ins rely on.
     """
     known = _digests()
     found = (named(one) for one in code)

@@ -20,15 +20,14 @@ class Slices(NamedTuple):
 
     Attributes
     ----------
-    batch : array, (N, C, height, width) or (N, height, width, C)
+    batch : array
         As `octopus.crop_resize` makes it.
     shift_amount : list of [x, y]
         Where each slice begins in the image, in pixels: `shift_amount=` of `convert_original_predictions`.
     full_shape : list of [height, width]
         Of the image, once per slice: `full_shape=` of the same.
     transform : array, (N, 4), float32, or None
-        If the slices were resized: from an item to the image, for `octopus.map_back`; what it leads
-        back needs no shift.
+        If slices were resized: from an item to the image, for `octopus.map_back`; what it leads back needs no shift.
     """
 
     batch: Any
@@ -38,15 +37,9 @@ class Slices(NamedTuple):
 
 
 def slices(
-    image: Any,
-    slice_height: int | None = None,
-    slice_width: int | None = None,
-    *,
-    overlap_height_ratio: float = 0.2,
-    overlap_width_ratio: float = 0.2,
-    size: Any = None,
-    **options: Any,
-) -> Slices:
+    image: Any, slice_height: int | None = None, slice_width: int | None = None, *, overlap_height_ratio: float = 0.2,
+    overlap_width_ratio: float = 0.2, size: Any = None, **options: Any,
+) -> Slices:  # fmt: skip
     """The slices that `sahi.slicing.slice_image` cuts out of an image, as one batch, in one launch.
 
     Parameters

@@ -27,17 +27,24 @@ from octopus.arrays.checks import dtype_text
 from octopus.arrays.memo import UnreadableError, dynamo_disabled, frozen
 from octopus.arrays.pillow import DecodeError, Raster, decode, is_pillow, is_transparent, rasters, rgb
 from octopus.backends.cpu.threads import get_num_threads, share
-from octopus.errors import DeviceError, InputError, OutOfMemoryError, shown_type
+from octopus.errors import InputError, shown_type
 from octopus.images.api import run
-from octopus.integrations.common import FallbackWarning, UnknownError, check_version, is_newer, moved, warn_once
+from octopus.integrations.common import (
+    KNOWN_ERRORS,
+    FallbackWarning,
+    UnknownError,
+    check_version,
+    is_newer,
+    moved,
+    warn_once,
+)
 
 TESTED = ("5.17", "5.18", "5.19", "5.20", "5.21", "5.22", "5.23", "5.24")
 
 VERTICAL_FIRST = 13  # the first version of Pillow that begins with the vertical pass where that is less work
 MOST_KINDS = 16  # of calls whose options are kept, for each processor
-CHANNELS = (1, 3, 4)  # of images, as transformers looks for them
 DTYPES = ("float32", "float16", "bfloat16")
-KNOWN_ERRORS = (UnknownError, InputError, DeviceError, OutOfMemoryError)
+SIDES = ("height", "width", "shortest_edge", "longest_edge", "max_height", "max_width")  # of a `SizeDict`
 
 # Of Pillow's numbers and torchvision's names.
 FILTERS = {
@@ -47,31 +54,19 @@ FILTERS = {
 
 
 class Call(NamedTuple):
-    """What a processor is about to compute.
+    """What a processor is about to compute of `images`, (C, H, W) or (H, W, C), with the options that it was `asked`.
 
-    Attributes
-    ----------
-    processor : BaseImageProcessor
-    images : list of torch.Tensor, ndarray or Raster
-        (C, H, W) or (H, W, C), as `source` says.
-    asked : dict
-        Options of the call by transformers' names, each with a value.
-    pil : bool
-        Whether it is on Pillow and NumPy, not on torchvision and torch.
-    dtype : str
-        Of results that are floats.
-    source : {"CHW", "HWC"}
-    made : dict or None
-        What calls with the same options share, if they are remembered.
+    `pil`: on Pillow and NumPy, not on torchvision and torch. `made`: what calls with the same options share, and their
+    number, if that is remembered.
     """
 
     processor: Any
     images: list[Any]
     asked: dict[str, Any]
     pil: bool
-    dtype: str = "float32"
-    source: str = "CHW"
-    made: dict[Any, Any] | None = None
+    dtype: str
+    source: str
+    made: dict[Any, Any]
 
     @property
     def sides(self) -> list[tuple[int, int]]:
@@ -94,8 +89,6 @@ class Call(NamedTuple):
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
         """What `make` makes of the options, the images' dtype and where the work is done, kept for other calls."""
-        if self.made is None:
-            return make()
         key = name, self.floats, self.on_cpu
         if key not in self.made:
             self.made[key] = make()
@@ -104,9 +97,11 @@ class Call(NamedTuple):
     def launch(self, operation: str, images: list[Any], sizes: Any = None, **own: Any) -> Any:
         """An operation of `octopus.images`, whose results are of the processor's library."""
         options = {**self.once("options", self._options), **own, "source": self.source}
-        library = "numpy" if self.pil else "torch"
-        key = None if self.made is None else (self.made["number"], self.floats, self.source, *own.values())
-        return run(operation, options, images, sizes, None, None, self._device, library, key)
+        device = None if self.pil else self.asked.get("device")  # transformers also takes the number of a GPU
+        device = "auto" if device is None else f"cuda:{device}" if type(device) is int else device
+        number = self.made.get("number")
+        key = None if number is None else (number, self.floats, self.source, *own.values())
+        return run(operation, options, images, sizes, None, None, device, "numpy" if self.pil else "torch", key)
 
     def _options(self) -> dict[str, Any]:
         asked, floats = self.asked, self.floats
@@ -118,12 +113,6 @@ class Call(NamedTuple):
             "scale": 1 / asked["rescale_factor"] if asked["do_rescale"] else 1,
             "dtype": "uint8" if whole else self.dtype, "channels": "RGB",
         }  # fmt: skip
-
-    @property
-    def _device(self) -> Any:
-        """Where the images go, as `octopus.images` takes it; transformers also takes the number of a GPU."""
-        device = None if self.pil else self.asked.get("device")
-        return "auto" if device is None else f"cuda:{device}" if type(device) is int else device
 
     def answer(self, **values: Any) -> Any:
         """The processor's output of these values."""
@@ -164,10 +153,7 @@ def _filter_of(call: Call) -> Any:
 
 
 def _rounding_of(call: Call) -> str:
-    """Which rounding is the processor's, for images of uint8.
-
-    On a CPU torchvision resizes bytes in fixed point; without the instructions for it, and elsewhere, in float.
-    """
+    """Which rounding is the processor's, for images of uint8: torchvision's is in fixed point on most CPUs."""
     if call.pil:
         return "pillow"
     return "torch" if call.on_cpu and _fixed_point(_filter_of(call)) else "uint8"
@@ -175,7 +161,7 @@ def _rounding_of(call: Call) -> str:
 
 @cache
 def _fixed_point(filter: str) -> bool:
-    """Whether torchvision resizes bytes as such on this CPU."""
+    """Whether torchvision resizes bytes as such on this CPU, by instructions that others don't have."""
     import torch
 
     vectors = torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512")
@@ -184,46 +170,33 @@ def _fixed_point(filter: str) -> bool:
 
 def batch(call: Call) -> Any:
     """One size or one rule for all, perhaps the middle of it or padded: CLIP, SigLIP, ViT, DINOv2 and many others."""
-    asked, size, crop = call.asked, call.asked["size"], call.asked["do_center_crop"]
-    known = call.once("rule", lambda: _rule(size)) if asked["do_resize"] else set()
-    if crop and known == {"shortest_edge"}:
-        cut, images = (asked["crop_size"].height, asked["crop_size"].width), call.images
-        if call.pil:
-            sizes = np.array([_size_of(call, *sides) for sides in call.sides])
-            if (((lack := cut - sizes) > 0) & (lack % 2 == 1)).any():
-                raise UnknownError("an odd number of pixels is missing to crop_size, which Pillow's backend pads first")
-            images = _in_order(call, sizes)
-        made = call.launch("resize", images, size=cut, crop="center", shortest=size.shortest_edge)
-    elif known == {"height", "width"}:
-        images = call.images
-        if call.pil:
-            images = _in_order(call, np.full((len(images), 2), (size.height, size.width)))
-        made = call.launch("resize", images, size=(size.height, size.width))
-        made = _middle(made, asked["crop_size"]) if crop else made
+    asked, size = call.asked, call.asked["size"]
+    middle = asked["crop_size"] if asked["do_center_crop"] else None
+    known = {name for name in SIDES if getattr(size, name)} if asked["do_resize"] else set()
+    if known == {"height", "width"}:
+        sizes = [(size.height, size.width)] * len(call.images)
+    elif call.pil or middle is None or known != {"shortest_edge"}:  # else the launch has the rule
+        sizes = [_size_of(call, *sides) for sides in call.sides]
     else:
-        made = _of_any_size(call, [_size_of(call, *sides) for sides in call.sides])
+        sizes = []
+    images = _in_order(call, sizes)
+    if middle is not None and known == {"shortest_edge"}:
+        cut = middle.height, middle.width
+        if call.pil and (((lack := cut - np.array(sizes)) > 0) & (lack % 2 == 1)).any():
+            raise UnknownError("an odd number of pixels is missing to crop_size, which Pillow's backend pads first")
+        made = call.launch("resize", images, size=cut, crop="center", shortest=size.shortest_edge)
+    elif len(set(sizes)) == 1:
+        made = call.launch("resize", images, size=sizes[0])
+        made = made if middle is None else _middle(made, middle)
+    elif middle is not None:
+        raise UnknownError("the middle of images of different size is known for size={'shortest_edge': ...} alone")
+    elif call.dtype == "bfloat16":
+        raise UnknownError("images of several sizes can't be bfloat16 here")
+    else:
+        made = list(call.launch("resize_each", images, sizes))
     if asked["do_pad"] and (asked["pad_size"] or isinstance(made, list)):
         made = call.processor.pad(list(made), pad_size=asked["pad_size"], disable_grouping=True)
     return call.answer(pixel_values=made if isinstance(made, list) else call.listed(made))
-
-
-def _of_any_size(call: Call, sizes: list[tuple[int, int]]) -> Any:
-    """Images at sizes that a rule made of each."""
-    images = _in_order(call, sizes)
-    if len(set(sizes)) == 1:
-        made = call.launch("resize", images, size=sizes[0])
-        return _middle(made, call.asked["crop_size"]) if call.asked["do_center_crop"] else made
-    if call.asked["do_center_crop"]:
-        raise UnknownError("the middle of images of different size is known for size={'shortest_edge': ...} alone")
-    if call.dtype == "bfloat16":
-        raise UnknownError("images of several sizes can't be bfloat16 here")
-    return list(call.launch("resize_each", images, sizes))
-
-
-def _rule(size: Any) -> set[str]:
-    """Which sides of a `SizeDict` are given."""
-    names = ("height", "width", "shortest_edge", "longest_edge", "max_height", "max_width")
-    return {name for name in names if getattr(size, name)}
 
 
 def _size_of(call: Call, height: int, width: int) -> tuple[int, int]:
@@ -260,48 +233,38 @@ def _middle(made: Any, size: Any) -> Any:
 
 def smart_rows(call: Call) -> Any:
     """Patch rows at sizes that the images choose: the Qwen2-VL family."""
-    asked, sizes = call.asked, _sides
-    if asked["do_resize"]:
-        size, factor = asked["size"], asked["patch_size"] * asked["merge_size"]
-        sizes = call.once(
-            "sizes", lambda: partial(ops.smart_sizes, factor=factor, min_pixels=size.shortest_edge,
-                                     max_pixels=size.longest_edge)
-        )  # fmt: skip
+    asked, size, factor = call.asked, call.asked["size"], call.asked["patch_size"] * call.asked["merge_size"]
     own = {"patch": asked["patch_size"], "merge": asked["merge_size"], "temporal": asked["temporal_patch_size"]}
-    rows, grid = _rows(call, sizes, **own, **({"dtype": call.dtype} if call.pil else {}))
+    if call.pil:
+        own["dtype"] = call.dtype
+    limits = {"min_pixels": size.shortest_edge, "max_pixels": size.longest_edge}
+    rows, grid = _rows(call, partial(ops.smart_sizes, factor=factor, **limits), **own)
     return call.answer(pixel_values=rows, image_grid_thw=grid)
 
 
 def fit_rows(call: Call) -> Any:
     """As many patch rows for every image, with a mask: SigLIP2 of the NaViT kind."""
-    asked, sizes = call.asked, _sides
-    patch, most = asked["patch_size"], asked["max_num_patches"]
-    if asked["do_resize"]:
-        sizes = call.once("sizes", lambda: partial(ops.fit_sizes, patch=patch, max_rows=most))
-    rows, _, shapes = _rows(call, sizes, patch=patch, order="PPC", max_rows=most)
+    asked, patch, most = call.asked, call.asked["patch_size"], call.asked["max_num_patches"]
+    rule = partial(ops.fit_sizes, patch=patch, max_rows=most)
+    rows, _, shapes = _rows(call, rule, patch=patch, order="PPC", max_rows=most)
     counts = np.asarray(shapes).prod(1, keepdims=True)
     mask: Any = (np.arange(most) < counts).astype(np.int32)  # on the host, as there
-    mask = mask if call.pil else _torch().from_numpy(mask)
+    mask = mask if call.pil else import_module("torch").from_numpy(mask)
     shown = shapes if asked["return_tensors"] == "pt" else [tuple(pair) for pair in shapes.tolist()]
     return call.answer(pixel_values=call.listed(rows), pixel_attention_mask=call.listed(mask), spatial_shapes=shown)
 
 
-def _sides(sides: Any) -> Any:
-    """The rule of sizes that stay as they are."""
+def _same_sizes(sides: Any) -> Any:
     return sides
 
 
 def _rows(call: Call, rule: Any, **own: Any) -> Any:
-    """Patch rows at the sizes that a rule makes."""
+    """Patch rows at the sizes that a rule makes, or at those that images have."""
+    sizes = call.once("sizes", lambda: rule) if call.asked["do_resize"] else _same_sizes
     if not call.pil:
-        return call.launch("patch_rows", call.images, rule, **own)
-    sizes = rule(np.array(call.sides))
+        return call.launch("patch_rows", call.images, sizes, **own)
+    sizes = sizes(np.array(call.sides))
     return call.launch("patch_rows", _in_order(call, sizes), sizes, **own)
-
-
-@cache
-def _torch() -> Any:
-    return import_module("torch")
 
 
 def _in_order(call: Call, sizes: Any) -> list[Any]:
@@ -310,8 +273,8 @@ def _in_order(call: Call, sizes: Any) -> list[Any]:
     Since version 13 that is so where more than twice as many rows as columns go. Such images are resized lying on their
     side, so that the pass that is first here is that one; the launch for all then finds nothing left to resize.
     """
-    images, filter = list(call.images), _filter_of(call)
-    if not call.pil or filter == "nearest" or _pillow() < VERTICAL_FIRST:
+    images = list(call.images)
+    if not call.pil or _pillow() < VERTICAL_FIRST or (filter := _filter_of(call)) == "nearest":
         return images
     lost = np.array(call.sides) - sizes
     turned = np.flatnonzero((lost[:, 0] > 0) & (lost[:, 0] > 2 * lost[:, 1]))
@@ -330,20 +293,9 @@ def _pillow() -> int:
 
 
 class Known(NamedTuple):
-    """Code of transformers that is stood in for.
+    """Code of transformers that is stood in for: all methods of a class that make its answer, and what these call.
 
-    Attributes
-    ----------
-    module, name : str
-        The class that the code is of.
-    methods : tuple of str
-        All that make its answer of images and options.
-    functions : tuple of str
-        What these call, by module and name.
-    run : callable
-        Makes the same answer of a `Call`.
-    pil : bool
-        As of `Call`.
+    `run` makes the same answer of a `Call`.
     """
 
     module: str
@@ -353,50 +305,68 @@ class Known(NamedTuple):
     run: Callable[[Call], Any]
     pil: bool = False
 
+    @property
+    def owner(self) -> Any:
+        """The class; None if this version doesn't have it, or what it requires is not installed."""
+        try:
+            return getattr(import_module(self.module), self.name)
+        except (ImportError, AttributeError):
+            return None
 
+    @property
+    def code(self) -> list[Any]:
+        """All of it."""
+        return [*(getattr(self.owner, name) for name in self.methods), *self.functions]
+
+    @property
+    def backend(self) -> Any:
+        """The class whose code brings options and images of a call to `_preprocess`."""
+        return getattr(import_module(BACKENDS), "PilBackend" if self.pil else "TorchvisionBackend")
+
+    @property
+    def preparing(self) -> list[Any]:
+        """That code."""
+        names = (*PREPARING, "preprocess")
+        return [*(getattr(self.backend, name, f"{BACKENDS}.{name}") for name in names), *CONVERTING]
+
+
+BACKENDS, TRANSFORMS, UTILS = (
+    f"transformers.{name}" for name in ("image_processing_backends", "image_transforms", "image_utils")
+)
 TORCH = (
     "_preprocess", "resize", "rescale", "normalize", "rescale_and_normalize", "_fuse_mean_std_and_rescale_factor",
 )  # fmt: skip
 PIL = ("_preprocess", "resize", "rescale", "normalize")
-# What gets the options of a call, and makes arrays of its images.
-RESOLVING = ("__call__", "_preprocess_image_like_inputs")
+# What makes arrays of the images of a call, and gets its options.
 PREPARING = (
     "_prepare_image_like_inputs", "_prepare_images_structure", "fetch_images", "process_image", "convert_to_rgb",
+    "__call__", "_preprocess_image_like_inputs",
 )  # fmt: skip
-CONVERTING = ("transformers.image_transforms.convert_to_rgb", "transformers.image_utils.make_flat_list_of_images")
+CONVERTING = (f"{TRANSFORMS}.convert_to_rgb", f"{UTILS}.make_flat_list_of_images")
 RULES = (
-    "transformers.image_transforms.get_size_with_aspect_ratio",
-    "transformers.image_transforms.get_resize_output_image_size",
-    "transformers.image_utils.get_image_size_for_max_height_width",
-)
-PIL_RULES = (
-    "transformers.image_transforms.resize", "transformers.image_transforms.rescale",
-    "transformers.image_transforms.normalize",
+    f"{TRANSFORMS}.get_size_with_aspect_ratio", f"{TRANSFORMS}.get_resize_output_image_size",
+    f"{UTILS}.get_image_size_for_max_height_width",
 )  # fmt: skip
-UTILS, BACKENDS = "transformers.image_processing_utils", "transformers.image_processing_backends"
-QWEN2_VL, SIGLIP2 = ("transformers.models.qwen2_vl.image_processing", "transformers.models.siglip2.image_processing")
-FITTING = "get_image_size_for_max_num_patches"
+PIL_RULES = tuple(f"{TRANSFORMS}.{name}" for name in ("resize", "rescale", "normalize"))
+
+
+def _known_as(model: str, name: str, methods: tuple[str, ...], rule: str, run: Callable[[Call], Any]) -> list[Known]:
+    """Both processors of a model: on torchvision, and on Pillow and NumPy."""
+    here, pil = (f"transformers.models.{model}.image_processing_{kind}{model}" for kind in ("", "pil_"))
+    return [
+        Known(here, name, (*TORCH, *methods), (f"{here}.{rule}",), run),
+        Known(pil, f"{name}Pil", (*PIL, *methods), (f"{pil}.{rule}", *PIL_RULES), run, pil=True),
+    ]
+
+
 KNOWN = (
     Known(BACKENDS, "TorchvisionBackend", (*TORCH, "center_crop", "pad"), RULES, batch),
     Known(
-        BACKENDS, "PilBackend", (*PIL, "center_crop", "pad"),
-        (*RULES, *PIL_RULES, "transformers.image_transforms.center_crop"), batch, pil=True,
+        BACKENDS, "PilBackend", (*PIL, "center_crop", "pad"), (*RULES, *PIL_RULES, f"{TRANSFORMS}.center_crop"), batch,
+        pil=True,
     ),
-    Known(
-        f"{QWEN2_VL}_qwen2_vl", "Qwen2VLImageProcessor", (*TORCH, "patchify"),
-        (f"{QWEN2_VL}_qwen2_vl.smart_resize",), smart_rows,
-    ),
-    Known(
-        f"{QWEN2_VL}_pil_qwen2_vl", "Qwen2VLImageProcessorPil", (*PIL, "patchify"),
-        (f"{QWEN2_VL}_pil_qwen2_vl.smart_resize", *PIL_RULES), smart_rows, pil=True,
-    ),
-    Known(
-        f"{SIGLIP2}_siglip2", "Siglip2ImageProcessor", TORCH, (f"{SIGLIP2}_siglip2.{FITTING}",), fit_rows,
-    ),
-    Known(
-        f"{SIGLIP2}_pil_siglip2", "Siglip2ImageProcessorPil", PIL,
-        (f"{SIGLIP2}_pil_siglip2.{FITTING}", *PIL_RULES), fit_rows, pil=True,
-    ),
+    *_known_as("qwen2_vl", "Qwen2VLImageProcessor", ("patchify",), "smart_resize", smart_rows),
+    *_known_as("siglip2", "Siglip2ImageProcessor", (), "get_image_size_for_max_num_patches", fit_rows),
 )  # fmt: skip
 
 
@@ -451,7 +421,9 @@ def accelerate(processor: Any, *, dtype: Any = None, untested: bool = False) -> 
         raise InputError(f"dtype={wanted} is none of {', '.join(DTYPES)}")
     if known is not None and known.pil and wanted == "bfloat16":
         raise InputError(f"dtype=bfloat16 needs a processor on torchvision, found {kind.__name__}; ask for float16")
-    why = "it computes something that octopus doesn't know" if known is None else _changed(known) if newer else ""
+    why = "it computes something that octopus doesn't know" if known is None else ""
+    if known is not None and newer and (changed := moved(known.code)):
+        why = f"this version of transformers has changed {', '.join(changed)}"
     if why:
         warn_once(kind.__name__, why if dtype is None else f"{why}, and dtype={wanted} has no effect")
         return processor
@@ -461,60 +433,27 @@ def accelerate(processor: Any, *, dtype: Any = None, untested: bool = False) -> 
 def _known(kind: type) -> Known | None:
     """The row whose code makes this class's answer."""
     for row in KNOWN:
-        owner = _owner(row)
+        owner = row.owner
         if owner is not None and all(getattr(kind, name, None) is getattr(owner, name, owner) for name in row.methods):
             return row
     return None
 
 
-def _owner(row: Known) -> Any:
-    try:
-        return getattr(import_module(row.module), row.name)
-    except (ImportError, AttributeError):  # not in this version, or its requirements are not installed
-        return None
-
-
-def _changed(row: Known) -> str:
-    """Which code of a row is another than in all versions that were tested; "" if none is."""
-    found = moved(_answering(row))
-    return f"this version of transformers has changed {', '.join(found)}" if found else ""
-
-
-def _answering(row: Known) -> list[Any]:
-    """The code of a row."""
-    return [*(getattr(_owner(row), name) for name in row.methods), *row.functions]
-
-
-def _preparing(pil: bool) -> list[Any]:
-    """The code by which options and images of a call reach `_preprocess`."""
-    backend = getattr(import_module(BACKENDS), "PilBackend" if pil else "TorchvisionBackend")
-    names = (*PREPARING, *RESOLVING, "preprocess")
-    return [*(getattr(backend, name, f"{BACKENDS}.{name}") for name in names), *CONVERTING]
-
-
 def relied_on() -> list[Any]:
     """All code of transformers that is stood in for, as far as this version has it."""
-    rows = [row for row in KNOWN if _owner(row) is not None]
-    return [code for row in rows for code in (*_answering(row), *_preparing(row.pil))]
+    return [code for row in KNOWN if row.owner is not None for code in (*row.code, *row.preparing)]
 
 
 _numbers = count()
+_RESOLVE = object()  # in the place of images: what is wanted are the options of a call with their defaults
 
 
-class _Resolved(NamedTuple):
-    """What a processor makes of the options of a call."""
+class _Kind(NamedTuple):
+    """Calls with the same options: what the processor looked like, these options, and what all of the calls share."""
 
+    state: dict[str, Any]
     asked: dict[str, Any]
-
-
-class _Kind:
-    """Calls of one processor with the same options: what it looked like, the options with their defaults, and what all
-    of these calls share."""
-
-    __slots__ = ("asked", "made", "state")
-
-    def __init__(self, state: dict[str, Any], asked: dict[str, Any]) -> None:
-        self.state, self.asked, self.made = state, asked, {"number": next(_numbers)}
+    made: dict[Any, Any]
 
 
 class _Accelerated:
@@ -555,26 +494,23 @@ class _Accelerated:
         kind: _Kind | None = kinds.get(key)
         if kind is not None and _same(kind.state, self.__dict__):
             return kind
-        own = (*PREPARING, *RESOLVING, *self._stands_for.methods)
-        if not self.__dict__.keys().isdisjoint(own):
+        if not self.__dict__.keys().isdisjoint((*PREPARING, *self._stands_for.methods)):
             return None  # methods of this object alone
-        found = super().preprocess(_Resolved, **given)  # type: ignore[misc]
-        if not isinstance(found, _Resolved):
-            return None
+        asked = super().preprocess(_RESOLVE, **given)  # type: ignore[misc]
         try:
-            state, asked = copy.deepcopy((self.__dict__, found.asked))
+            kind = _Kind(*copy.deepcopy((self.__dict__, asked)), {"number": next(_numbers)})
         except Exception:  # attributes may be anything
             return None
-        if not _same(state, self.__dict__):
+        if type(asked) is not dict or not _same(kind.state, self.__dict__):
             return None
         if len(kinds) >= MOST_KINDS:
             kinds.clear()
-        kind = kinds[key] = _Kind(state, asked)
+        kinds[key] = kind
         return kind
 
     def _preprocess_image_like_inputs(self, images: Any, *args: Any, **kwargs: Any) -> Any:
-        if images is _Resolved:
-            return _Resolved(kwargs)
+        if images is _RESOLVE:
+            return kwargs
         return super()._preprocess_image_like_inputs(images, *args, **kwargs)  # type: ignore[misc]
 
     def process_image(self, image: Any, *args: Any, **kwargs: Any) -> Any:
@@ -588,13 +524,15 @@ class _Accelerated:
                 raise UnknownError("options are given by position")
             if not self.__dict__.keys().isdisjoint(row.methods):
                 raise UnknownError("this object has methods of its own")
-            return row.run(Call(self, _taken(images, kwargs, row.pil), kwargs, row.pil, self._dtype))
+            return row.run(Call(self, _taken(images, kwargs, row.pil), kwargs, row.pil, self._dtype, "CHW", {}))
         except KNOWN_ERRORS as error:
             warn_once(type(self).__name__, str(error))
         if device is not None and not row.pil:
             images = [image.to(device) for image in images]
         made = super()._preprocess(images, *args, **kwargs)  # type: ignore[misc]
-        return made if self._dtype == "float32" else _cast(made, self._dtype)
+        if self._dtype != "float32":
+            made["pixel_values"] = _cast(made["pixel_values"], self._dtype)
+        return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         """In another process the class is made anew."""
@@ -609,39 +547,33 @@ def _same(state: dict[str, Any], other: dict[str, Any]) -> bool:
         return False
 
 
-def _cast(made: Any, dtype: str) -> Any:
-    """The original's output with its floats in another dtype."""
-
-    def cast(values: Any) -> Any:
-        if isinstance(values, (list, tuple)):
-            return [cast(one) for one in values]
-        if "float" not in str(values.dtype):
-            return values
-        return values.astype(dtype) if isinstance(values, np.ndarray) else values.to(getattr(_torch(), dtype))
-
-    made["pixel_values"] = cast(made["pixel_values"])
-    return made
+def _cast(values: Any, dtype: str) -> Any:
+    """Floats of the original's output in another dtype."""
+    if isinstance(values, (list, tuple)):
+        return [_cast(one, dtype) for one in values]
+    if "float" not in str(values.dtype):
+        return values
+    return values.astype(dtype) if isinstance(values, np.ndarray) else values.to(getattr(import_module("torch"), dtype))
 
 
 def _gathered(images: Any, asked: dict[str, Any], pil: bool) -> tuple[list[Any], str] | None:
     """Images as octopus takes them, without a copy, and where their channels are: those of Pillow, and arrays of NumPy
     and torch of three channels. None if one is of another kind, or may be read in two ways."""
-    flat, convert = _flat(images), asked.get("do_convert_rgb")
-    if not flat or asked.get("input_data_format") is not None:
+    made, convert = _flat(images), asked.get("do_convert_rgb")
+    if not made or asked.get("input_data_format") is not None:
         return None
-    first, pillow = [], []
-    for number, image in enumerate(flat):
+    first, pillow = False, []
+    for number, image in enumerate(made):
         kind = type(image)
         if kind is np.ndarray or (kind.__name__ == "Tensor" and kind.__module__ == "torch"):
-            shape = image.shape
-            if len(shape) != 3 or (shape[0] in CHANNELS) == (shape[2] in CHANNELS) or 3 not in (shape[0], shape[2]):
+            ends = image.shape[::2]
+            if len(image.shape) != 3 or 3 not in ends or (ends[0] in (1, 3, 4) and ends[1] in (1, 3, 4)):
                 return None
-            first.append(shape[0] == 3)
+            first |= ends[0] == 3
         elif is_pillow(kind):
             pillow.append(number)
         else:
             return None
-    made = list(flat)
     if pillow:
         opened = [made[number] for number in pillow]
         decode(opened, "image", pillow)
@@ -649,23 +581,21 @@ def _gathered(images: Any, asked: dict[str, Any], pil: bool) -> tuple[list[Any],
         if any(image.mode not in ("RGB", "L") for image in opened):
             return None
         for number, raster in zip(pillow, rasters(opened, "image", pillow), strict=True):
-            made[number] = raster if len(raster.shape) == 3 else _with_channels(raster, 3 if convert else 1)
-    if pil or any(first):
+            if len(raster.shape) == 2:  # the same grey in each channel
+                grey = (*raster.shape, 3 if convert else 1)
+                raster = raster._replace(shape=grey, strides=(*raster.strides, 0))
+            made[number] = raster
+    if pil or first:
         return [_channels_first(image, pil) for image in made], "CHW"
     return made, "HWC"
 
 
-def _flat(images: Any) -> Sequence[Any]:
-    """Images of a call as a list: one, several, several lists, or a batch."""
+def _flat(images: Any) -> list[Any]:
+    """Images of a call as a list of its own: one, several, several lists, or a batch."""
     if isinstance(images, (list, tuple)):
         nested = images and all(isinstance(one, (list, tuple)) for one in images)
-        return [image for one in images for image in one] if nested else images
+        return [image for one in images for image in one] if nested else list(images)
     return list(images) if getattr(images, "ndim", 0) == 4 else [images]
-
-
-def _with_channels(grey: Raster, channels: int) -> Raster:
-    """A grey image with the same values in each of its channels."""
-    return grey._replace(shape=(*grey.shape, channels), strides=(*grey.strides, 0))
 
 
 def _channels_first(image: Any, pil: bool) -> Any:
@@ -707,11 +637,9 @@ def _taken(images: Sequence[Any], asked: dict[str, Any], pil: bool) -> list[Any]
     dtypes = {_dtype_text(kind) for kind in kinds}
     if not dtypes <= ({"uint8"} if pil else {"uint8", "float32"}) or len(dtypes) > 1:
         raise UnknownError(f"images are {', '.join(sorted(dtypes))}")
-    if pil:
-        if any(image.shape[0] > 3 for image in images):
-            raise UnknownError("images have four channels, of which Pillow weighs three by the fourth")
-        return list(images)
-    device = asked.get("device")
+    if pil and any(image.shape[0] > 3 for image in images):
+        raise UnknownError("images have four channels, of which Pillow weighs three by the fourth")
+    device = None if pil else asked.get("device")
     if device is None:
         return list(images)
     return [image.to(device) if getattr(image, "is_cuda", False) else image for image in images]
@@ -728,15 +656,14 @@ def _class_of(kind: type, dtype: str) -> type:
 
 def _has_known_preparation(kind: type, row: Known) -> bool:
     """Whether options and images of a class reach `_preprocess` by known code alone, called from there at most."""
-    backend = getattr(import_module(BACKENDS), "PilBackend" if row.pil else "TorchvisionBackend")
-    if any(getattr(kind, name, None) is not getattr(backend, name, kind) for name in (*PREPARING, *RESOLVING)):
+    if any(getattr(kind, name, None) is not getattr(row.backend, name, kind) for name in PREPARING):
         return False
     *others, last = (unwrap(one.__dict__["preprocess"]) for one in kind.__mro__ if "preprocess" in one.__dict__)
-    if last is not unwrap(backend.preprocess) or any(
+    if last is not unwrap(row.backend.preprocess) or any(
         set(one.__code__.co_names) - {"super", "preprocess"} for one in others
     ):
         return False
-    return not (is_newer("transformers", TESTED) and moved(_preparing(row.pil)))
+    return not (is_newer("transformers", TESTED) and moved(row.preparing))
 
 
 def _restored(kind: type, state: dict[str, Any], dtype: str = "float32") -> Any:

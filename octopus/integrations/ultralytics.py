@@ -20,9 +20,9 @@ import numpy as np
 
 from octopus import images
 from octopus.crop.api import crop_resize
-from octopus.errors import DeviceError, InputError, OutOfMemoryError, shown_type
+from octopus.errors import InputError, shown_type
 from octopus.images.sizes import inner_places
-from octopus.integrations.common import FallbackWarning, UnknownError, check_version, moved, warn_once
+from octopus.integrations.common import KNOWN_ERRORS, FallbackWarning, UnknownError, check_version, moved, warn_once
 
 TESTED = ("8.4.179", "8.4.190")
 
@@ -36,7 +36,6 @@ CUTTING = f"{UTILS}.plotting.save_one_box", f"{UTILS}.ops.xywh2xyxy"
 GROWTH, MARGIN = 1.02, 10
 BILINEAR = 1  # cv2.INTER_LINEAR
 LIKE_BGR: dict[str, Any] = {"channels": "BGR", "scale": 255}
-KNOWN_ERRORS = (UnknownError, InputError, DeviceError, OutOfMemoryError)
 
 
 def letterbox(frames: Sequence[Any], box: Any, *, half: bool = False, device: Any = "auto") -> Any:
@@ -51,7 +50,7 @@ def letterbox(frames: Sequence[Any], box: Any, *, half: bool = False, device: An
         With `center`, and cv2.INTER_LINEAR as `interpolation`, as it is by default. `auto` needs frames of one shape.
     half : bool
         float16 instead of float32.
-    device : {"auto", "cpu", "cuda", ...} or torch.device
+    device
         As in `octopus.images.resize`.
 
     Returns
@@ -113,12 +112,10 @@ def reid_crops(
     dets : array, (N, 4 or more), float32 or float64
         Centre, width and height in pixels, such as `Results.boxes.xywh`; NumPy or torch, on the frame's side. Each
         grows by 2 % and 10 pixels, and is cut to whole pixels and to the frame.
-    size : (int, int) or int
-        Height and width of the crops.
+    size, device
+        As in `octopus.crop_resize`.
     half : bool
         float16 instead of float32.
-    device : {"auto", "cpu", "cuda", ...} or torch.device
-        As in `octopus.crop_resize`.
 
     Returns
     -------
@@ -136,15 +133,12 @@ def reid_crops(
 
 
 def _grown(dets: Any, height: int, width: int) -> Any:
-    """Boxes x1, y1, x2, y2 as they are cut out, a tensor (N, 4) of int64 on the side of `dets`.
-
-    In Ultralytics' order and precision, so that what is truncated is the same: corners in the precision given, then all
-    in float32.
-    """
+    """Boxes x1, y1, x2, y2 as they are cut out, a tensor (N, 4) of int64 on the side of `dets`."""
     torch = import_module("torch")
     given = torch.as_tensor(dets)[:, :4]
     if not given.is_floating_point():
         raise InputError(f"dets must be float32 or float64, found {given.dtype}")
+    # In Ultralytics' order and precision, so that what is truncated is the same: corners as given, then float32.
     low, high = (given[:, :2] - given[:, 2:] / 2).float(), (given[:, :2] + given[:, 2:] / 2).float()
     middle, reach = (low + high) / 2, ((high - low) * GROWTH + MARGIN) / 2
     corners = torch.cat([middle - reach, middle + reach], 1).long()
@@ -205,23 +199,22 @@ def _replace(target: Any, owner: type, methods: tuple[str, ...], compared: tuple
 
     With `compared`, what these call, it must also be code that is known.
     """
-    if any(getattr(type(target), name) is not getattr(owner, name) for name in methods):
+    own = [getattr(owner, name) for name in methods]
+    if [getattr(type(target), name) for name in methods] != own:
         warn_once(type(target).__name__, "it computes something that octopus doesn't know")
-        return
-    changed = moved([*(getattr(owner, name) for name in methods), *compared]) if compared else ()
-    if changed:
+    elif compared and (changed := moved([*own, *compared])):
         warn_once(type(target).__name__, f"this version of Ultralytics has changed {', '.join(changed)}")
-        return
-    for name, function in new.items():
-        setattr(target, name, MethodType(function, target))
+    else:
+        for name, function in new.items():
+            setattr(target, name, MethodType(function, target))
 
 
 def relied_on() -> list[Any]:
     """All code of Ultralytics that is stood in for; imports what trackers need."""
     predictor = import_module("ultralytics.engine.predictor").BasePredictor
     encoder = import_module("ultralytics.trackers.utils.reid").ReID
-    owned = [*((predictor, name) for name in PREDICTING), *((encoder, name) for name in ENCODING)]
-    return [*(getattr(owner, name) for owner, name in owned), *PADDING, *CUTTING]
+    owned = {predictor: PREDICTING, encoder: ENCODING}
+    return [*(getattr(owner, name) for owner, names in owned.items() for name in names), *PADDING, *CUTTING]
 
 
 def _preprocess(self: Any, im: Any) -> Any:
@@ -229,21 +222,15 @@ def _preprocess(self: Any, im: Any) -> Any:
     if not isinstance(im, import_module("torch").Tensor):
         try:
             frames, where = _brought(im, self.device)
-            return _tensor(_batch(frames, _asked(self, im), self.model.fp16, where), self.device)
+            return _tensor(_batch(frames, _pre_transform()(self, im), self.model.fp16, where), self.device)
         except KNOWN_ERRORS as error:
             warn_once(type(self).__name__, str(error))
     return type(self).preprocess(self, im)
 
 
-def _asked(predictor: Any, frames: Sequence[Any]) -> list[tuple[Any, dict[str, Any]]]:
-    """The `LetterBox` that a predictor would give each frame, and what that would make of it."""
-    made: list[tuple[Any, dict[str, Any]]] = _pre_transform()(predictor, frames)
-    return made
-
-
 @cache
 def _pre_transform() -> Any:
-    """The predictor's own `pre_transform`, with a `LetterBox` that says what it would do instead of doing it.
+    """The predictor's own `pre_transform`, with a `LetterBox` that says what it would do to each frame.
 
     So the rules of when it does what stay Ultralytics', whatever the version.
     """

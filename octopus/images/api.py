@@ -208,25 +208,21 @@ def patch_rows(
 
     Parameters
     ----------
-    images, antialias, mean, std, scale, channels, source, stream, device
+    images, antialias, mean, std, scale, dtype, channels, source, stream, device
         As in `resize`.
     sizes : array, (N, 2), integer, or callable
-        Height and width that each image becomes, on the host, multiples of `patch * merge`; or a rule that makes them,
-        a function of the images' heights and widths (N, 2) and of nothing else. `smart_sizes` is that of the Qwen2-VL
-        family, `fit_sizes` that of SigLIP2; `functools.partial` gives them other limits.
+        As in `resize_each`, but multiples of `patch * merge`. `smart_sizes` is the rule of the Qwen2-VL family,
+        `fit_sizes` that of SigLIP2; `functools.partial` gives them other limits.
     patch : int
         Pixels of a patch's side: 14 for Qwen2-VL and Qwen2.5-VL, 16 for Qwen3-VL and SigLIP2.
-    merge : int, optional
-        Patches of a merged block's side; by default 2, and 1 with `order="PPC"`.
-    temporal : int, optional
-        Copies of each patch in its row, since these models take two frames at a time; by default 2, and 1 with
-        `order="PPC"`.
+    merge, temporal : int, optional
+        Patches of a merged block's side, and copies of each patch in its row, since these models take two frames at a
+        time; by default 2, and 1 with `order="PPC"`.
     order : {"CTPP", "PPC"}
         Of the values of a row: channel, copy, row and column, as in the Qwen2-VL family; or row, column, channel, as in
         SigLIP2 and others of the NaViT kind.
     filter, rounding
         As in `resize`, but by default as these models' processors have them.
-    dtype : {"float32", "float16", "bfloat16", "uint8"}
     max_rows : int, optional
         Give every image as many rows, and fill up with 0; by default the rows of all images follow each other.
     out : array, optional
@@ -267,15 +263,7 @@ def run(
 ) -> Any:  # fmt: skip
     """Check a call, reserve memory for what it makes, and do it.
 
-    Parameters
-    ----------
-    operation : {"resize", "resize_each", "patch_rows"}
-    options : dict
-        Arguments of the operation but for these here; some may be missing.
-    library : {"numpy", "torch"}, optional
-        Of the result; by default that of the images.
-    key : optional
-        Stands for the options, which are then not looked at again.
+    The result is of the images' library unless another is named; a key stands for options not to be looked at again.
     """
     found = look(images)
     pattern = pattern_of(operation, options, found, sizes, device, library, key)

@@ -45,24 +45,8 @@ class Results(NamedTuple):
 class Pattern:
     """All of a call but where its images and its result lie: the next one that is alike needs no more than that.
 
-    Attributes
-    ----------
-    geometry : Geometry
-    engine : CpuEngine or CudaEngine
-    spec : ImageSpec
-    model : ArrayView
-        Like the result: library, side and GPU.
-    items : Items
-    shapes : ndarray, (N, 3), int64, or None
-        As `shapes_of` makes them.
-    staged : bool
-        Whether images on the host are to be brought to the GPU.
-    plain : bool
-        Whether one launch does all of it, on images that are all that it reads, of the library and side of the result.
-    upload : Upload or None
-        What goes to the GPU, once that is known.
-    prepared : PreparedImages or None
-        What a plain call needs, once that is known.
+    `model` is like the result: library, side and GPU. `staged`: images on the host are to be brought to the GPU.
+    `plain`: one launch does all of it, on images that are all that it reads, of the library and side of the result.
     """
 
     def __init__(self, found: Found, sizes: Any, geometry: Geometry, engine: Any, model: ArrayView) -> None:
@@ -73,8 +57,8 @@ class Pattern:
         self.staged = found.model.device != model.device
         single = not (self.spec.letterbox or self.spec.max_rows or found.runs or found.views)
         self.plain = single and not self.staged and found.model.family == model.family
-        self.upload: Any = None
-        self.prepared: PreparedImages | None = None
+        self.upload: Any = None  # what goes to the GPU, once that is known
+        self.prepared: PreparedImages | None = None  # what a plain call needs, once that is known
 
     @property
     def nbytes(self) -> int:
@@ -121,21 +105,11 @@ class Pattern:
 
 
 class PreparedImages(NamedTuple):
-    """What does a plain call into new memory, on the stream of the images' library.
-
-    Attributes
-    ----------
-    order : ndarray or None
-        Of which image each record of the table is, unless they are in order.
-    there : tuple of int
-        Addresses of the table behind that of the result.
-    new, where, place
-        As of `crop.kernel.PreparedCall`.
-    """
+    """What does a plain call into new memory, on the stream of the images' library; see `crop.kernel.PreparedCall`."""
 
     launch: PreparedLaunch
-    order: Any
-    there: tuple[int, ...]
+    order: Any  # of which image each record of the table is, unless they are in order
+    there: tuple[int, ...]  # addresses of the table, behind that of the result
     new: Callable[[int | None], tuple[Any, int]]
     where: Callable[[], int]
     place: Place

@@ -70,10 +70,7 @@ class SimpleKernel:
         return None if like is not None and blocks > like.blocks else Launch(self, blocks)
 
     def prepared(self, launch: Launch, count: int, **upload: Any) -> PreparedLaunch:
-        """The launch for tables of `count` records, to be called with the addresses of result, table and table.
-
-        `upload` are `table`, `there` and `column` of `PreparedLaunch`.
-        """
+        """The launch for tables of `count` records, to be called with the addresses of result, table and table."""
         spec, geometry = self.spec, (launch.blocks, 1, 1, IMAGE_ROWS * IMAGE_COLUMNS, 1, 1)
         normal = *four(spec.gain), *four(spec.bias), *four(spec.pad)
         values = 0, 0, count, 0, *spec.item, spec.patch, spec.merge, spec.temporal, *normal
@@ -141,10 +138,7 @@ def kernels_of(spec: ImageSpec) -> tuple[SimpleKernel, ...]:
 
 
 class CudaEngine:
-    """Runs a spec: finds the kernel for a table's images, numbers their tiles, and launches.
-
-    `kernels`, for measurements, are instead of those of `kernels_of`.
-    """
+    """Runs a spec: finds the kernel for a table's images, numbers their tiles, and launches."""
 
     def __init__(self, spec: ImageSpec, kernels: Sequence[SimpleKernel] = ()) -> None:
         self.spec, self._kernels = spec, tuple(kernels) or kernels_of(spec)
@@ -159,13 +153,7 @@ class CudaEngine:
             self._load_padding()
 
     def prepare(self, table: NDArray[Any], like: Launch | None = None) -> Launch:
-        """Number the tiles of a table's images, and say how to launch; `like` is a captured launch to be used again.
-
-        Raises
-        ------
-        InputError
-            For more blocks than a grid has, or images that a captured launch doesn't fit.
-        """
+        """Number the tiles of a table's images, and say how to launch; `like` is a captured launch to be used again."""
         for kernel in self._kernels if like is None else (like.kernel,):
             launch = kernel.prepare(table, like)
             if launch is not None:

@@ -139,10 +139,7 @@ def _made(pieces: Columns) -> Columns:
 
 
 def _cut(spans: Columns) -> Columns:
-    """Spans as pieces of at most `PIECE_BYTES`, (5, P).
-
-    Rows: the image, where it goes, bytes from the image's address, bytes, and whether its pixels are spread.
-    """
+    """Spans as pieces of at most `PIECE_BYTES`, (5, P): image, goal, bytes behind its address, bytes, and if spread."""
     counts = -(-spans[3] // PIECE_BYTES)
     start = (np.arange(counts.sum()) - (np.cumsum(counts) - counts).repeat(counts)) * PIECE_BYTES
     pieces = spans.repeat(counts, axis=1)

@@ -54,15 +54,10 @@ class ImagePlan(Plan):
         For "patch_rows" without `max_rows`: most rows of a run.
     source_pixels : int, optional
         For images on the host that a GPU works on: most pixels that those of a run have together.
-    allocate : bool
-        False leaves the result's memory to the `out` of every run.
-    stream : optional
-        A CUDA stream in whose order memory is reserved; the first run must then be on it. Without one the constructor
-        waits until it has the memory, and runs may use any stream.
-    device
-        As in `octopus.images.resize`.
-    **options
-        The other arguments of the operation, but for sizes of each image, `out` and `stream`.
+    allocate, stream
+        As in `octopus.CropPlan`.
+    device, **options
+        As in the operation, but for sizes of each image and `out`.
 
     Attributes
     ----------

@@ -16,7 +16,6 @@ from octopus.images.spec import ImageSpec, item_shape
 from octopus.ragged.check import integers
 
 Columns = NDArray[np.int64]
-
 MAX_RATIO = 200  # of an image's sides, as the rule of the Qwen2-VL family has it
 MIN_PIXELS, MAX_PIXELS = 56 * 56, 28 * 28 * 1280
 FEW = 8  # images, for which Python's numbers are quicker than arrays
@@ -70,6 +69,7 @@ def smart_sizes(
     [[728, 1316], [56, 84]]
     """
     _check_positive(factor=factor, min_pixels=min_pixels, max_pixels=max_pixels)
+    factor, min_pixels, max_pixels = int(factor), int(min_pixels), int(max_pixels)
     if min_pixels > max_pixels:
         raise InputError(f"min_pixels {min_pixels} must not be more than max_pixels {max_pixels}")
     found = checked_sizes(sizes, None)
@@ -81,20 +81,16 @@ def smart_sizes(
             f"image {number} of {height}x{width} has sides of a ratio of {ratios[number]:.1f}, and the rule refuses "
             f"more than {MAX_RATIO}; cut it into parts"
         )
-    return _smart(found, int(factor), int(min_pixels), int(max_pixels))
-
-
-def _smart(sizes: Columns, factor: int, least: int, most: int) -> NDArray[np.int64]:
-    """In float64, by the operations of `smart_resize` in its order, so that no result differs from it."""
-    sides, pixels = sizes.astype(np.float64), sizes.prod(axis=1)
+    # In float64, by the operations of `smart_resize` in its order, so that no result differs from it.
+    sides, pixels = found.astype(np.float64), found.prod(axis=1)
     made = np.rint(sides / factor).astype(np.int64) * factor
     area = made.prod(axis=1)
-    over, under = area > most, area < least
+    over, under = area > max_pixels, area < min_pixels
     if over.any():
-        ratio = np.sqrt(pixels[over] / most)[:, None]
+        ratio = np.sqrt(pixels[over] / max_pixels)[:, None]
         made[over] = np.maximum(factor, np.floor(sides[over] / ratio / factor).astype(np.int64) * factor)
     if under.any():
-        ratio = np.sqrt(least / pixels[under])[:, None]
+        ratio = np.sqrt(min_pixels / pixels[under])[:, None]
         made[under] = np.ceil(sides[under] * ratio / factor).astype(np.int64) * factor
     return made
 
@@ -197,13 +193,7 @@ def checked_sizes(sizes: Any, count: int | None, factor: int = 1) -> NDArray[np.
 
 
 def items_of(spec: ImageSpec, sides: Columns, sizes: Any) -> Items:
-    """What images of these sides become; `sizes` are theirs or their rule, None for a batch.
-
-    Raises
-    ------
-    InputError
-        For sizes that are none, an image of more rows than `max_rows`, or more rows than an int32 counts.
-    """
+    """What images of these sides become; `sizes` are theirs or their rule, None for a batch."""
     if spec.kind == "batch":
         if sizes is not None:
             raise InputError("resize makes items of the one size= that its plan was made with; pass no sizes")

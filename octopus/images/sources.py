@@ -27,34 +27,16 @@ _dtype, _shape, _strides, _flags = map(attrgetter, ("dtype", "shape", "strides",
 
 
 class Found(NamedTuple):
-    """Images of one dtype on one side, not checked further.
+    """Images of one dtype on one side, not checked further."""
 
-    Attributes
-    ----------
-    images : sequence or RaggedBatch
-        As the caller gave them, but a `Raster` for each image of Pillow.
-    model : ArrayView
-        Like the first image: library, side, GPU and dtype; without the image.
-    views : list of ArrayView
-        Of images whose library is not the first one's, or says on which stream they are written; for streams.
-    pointers : ndarray, (N,), int64
-        Addresses of the first elements.
-    shapes : list of tuple, or ndarray, (N, D)
-        The latter of a `RaggedBatch`.
-    strides : list of tuple, or None
-        In units of `unit` bytes; None if all are contiguous.
-    pillow : tuple of bool, or bool
-        Which are `Raster`, whose channels come last, or whether all are.
-    """
-
-    images: Any
-    model: ArrayView
-    views: list[ArrayView]
-    pointers: Columns
-    shapes: Any
-    strides: list[Any] | None
+    images: Any  # as the caller gave them, but a `Raster` for each image of Pillow
+    model: ArrayView  # like the first image: library, side, GPU and dtype; without the image
+    views: list[ArrayView]  # of those that another library has, or that say on which stream they are written
+    pointers: Columns  # addresses of the first elements, (N,)
+    shapes: Any  # a list of tuples, or of a `RaggedBatch` an array (N, D)
+    strides: list[Any] | None  # in units of `unit` bytes; None if all are contiguous
     unit: int
-    pillow: Any = False
+    pillow: Any = False  # which are a `Raster`, whose channels come last, or whether all are
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -87,39 +69,19 @@ class Found(NamedTuple):
 
 @dataclass
 class Geometry:
-    """All of images but where they lie.
-
-    Attributes
-    ----------
-    item : int
-        Bytes of a value.
-    order : str
-        Of the images' channels, one of `ORDERS`.
-    shapes, strides : ndarray, (N, 3), int64
-        As the images have them, in bytes; of two-dimensional ones the third side is 1.
-    last : ndarray, (N,), bool, or bool
-        Whether an image's channels come last.
-    sides : ndarray, (N, 2), int64
-        Heights and widths.
-    steps : ndarray, (N, 3), int64
-        Bytes from row to row, pixel to pixel, channel to channel.
-    dense : bool
-        Whether all images are known to be contiguous.
-    reach : pair of ndarray
-        Bytes from an image's address to its first one, 0 for all or (N,), and to the one after its last, (N,).
-    """
+    """All of images but where they lie."""
 
     dtype: str
-    item: int
+    item: int  # bytes of a value
     channels: int
-    order: str
-    shapes: Columns
-    last: Any
-    strides: Columns
-    sides: Columns
-    steps: Columns
-    dense: bool
-    reach: tuple[Any, Columns]
+    order: str  # of the images' channels, one of `ORDERS`
+    shapes: Columns  # (N, 3), as the images have them; of those of two dimensions the third side is 1
+    last: Any  # whether an image's channels come last, (N,), or of all
+    strides: Columns  # in bytes, as `shapes`
+    sides: Columns  # heights and widths, (N, 2)
+    steps: Columns  # bytes from row to row, pixel to pixel, channel to channel, (N, 3)
+    dense: bool  # whether all are known to be contiguous
+    reach: tuple[Any, Columns]  # bytes from an image's address to its first, 0 or (N,), and behind its last, (N,)
 
     @property
     def held(self) -> int:
@@ -247,9 +209,9 @@ def _of_batch(batch: RaggedBatch) -> Found:
 
 
 def geometry_of(found: Found, source: Any = None, channels: Any = "RGB") -> Geometry:
-    """Check images, and tell all of them but where they lie; the same for others with the same `key`.
+    """Check images (`InputError` names the first that is wrong), and tell all of them but where they lie.
 
-    Arguments are as in `octopus.images.resize`; `InputError` names the first image that is wrong.
+    That is the same for others with the same `key`. Arguments are as in `octopus.images.resize`.
     """
     check_choice("channels", channels, ORDERS)
     if source is not None:

@@ -52,47 +52,26 @@ LETTERBOX_PAD = 114.0  # the grey that detectors are trained with, as `crop_resi
 
 @dataclass(frozen=True, eq=False)
 class ImageSpec:
-    """Everything about a call but the images and the sizes that they become; see `octopus.images.resize`.
+    """Everything about a call but the images and the sizes that they become; see `octopus.images.resize`."""
 
-    Attributes
-    ----------
-    source : {"uint8", "uint16", "float32"}
-        Dtype of the images.
-    channels : {1, 3, 4}
-    gain, bias : ndarray, (C,), float32
-        The normalisation as `value * gain + bias`.
-    pad : ndarray, (C,), float32
-        What an item has beyond the resized image, normalised.
-    kind : {"batch", "each", "rows"}
-        Items of one size; items of their own sizes, one after the other; patch rows.
-    layout : {"NCHW", "NHWC"}, or for rows {"CTPP", "PPC"}
-        Order within an item, or within a row.
-    item : (int, int)
-        Height and width of a batch's items in pixels; (0, 0) for other kinds.
-    shortest : int
-        What the shorter side of an image becomes whose middle is a batch's item; 0 if nothing is cut.
-    max_rows : int or None
-        Rows of every image, if a mask says which of them are its own.
-    """
-
-    source: str
-    channels: int
+    source: str  # dtype of the images
+    channels: int  # 1, 3 or 4
     filter: str
     antialias: bool
     rounding: str
-    gain: np.ndarray
+    gain: np.ndarray  # the normalisation as `value * gain + bias`, (C,), float32
     bias: np.ndarray
-    pad: np.ndarray
-    dtype: str
-    kind: str
-    layout: str
-    item: tuple[int, int] = (0, 0)
+    pad: np.ndarray  # what an item has beyond the resized image, normalised
+    dtype: str  # of the result
+    kind: str  # "batch": items of one size; "each": of their own sizes, one after the other; "rows": patch rows
+    layout: str  # order within an item, or within a row: "CTPP" or "PPC"
+    item: tuple[int, int] = (0, 0)  # height and width of a batch's items in pixels
     letterbox: bool = False
-    shortest: int = 0
+    shortest: int = 0  # what the shorter side of an image becomes whose middle is an item; 0 if nothing is cut
     patch: int = 1
     merge: int = 1
     temporal: int = 1
-    max_rows: int | None = None
+    max_rows: int | None = None  # of every image, if a mask says which of them are its own
 
     @cached_property
     def values(self) -> int:
@@ -110,13 +89,7 @@ class ImageSpec:
 
 
 def make_spec(source: str, channels: int, operation: str, /, **given: Any) -> ImageSpec:
-    """Check the options of a call for images of a dtype and a number of channels, and add their defaults.
-
-    Raises
-    ------
-    InputError
-        Says which option is wrong, what it is, and what it may be.
-    """
+    """Check the options of a call for images of a dtype and a number of channels, and add their defaults."""
     kind, asked = KINDS[operation], {**OPTIONS[operation], **given}
     own = _of_batch(asked) if kind == "batch" else _of_rows(asked) if kind == "rows" else {}
     dtype = dtype_text(asked["dtype"], DTYPES)
@@ -198,7 +171,7 @@ def _check_filter(filter: Any, antialias: bool, rounding: Any, source: str) -> N
 
 
 def capacity_of(operation: str, spec: ImageSpec, images: int, pixels: Any, rows: Any) -> tuple[int, ...]:
-    """Shape of the largest result of a plan; `InputError` for a number that it needs and has not, or has no use for."""
+    """Shape of the largest result of a plan."""
     wanted = {"each": "result_pixels", "rows": "" if spec.max_rows else "result_rows"}.get(spec.kind, "")
     for name, value in (("result_pixels", pixels), ("result_rows", rows)):
         if (value is None) == (name == wanted):

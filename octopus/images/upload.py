@@ -133,27 +133,18 @@ def upload_of(pattern: Pattern, found: Found) -> Upload:
 
 
 class Graph:
-    """What a captured run of a plan reads at each replay: its table, in memory that no other run writes.
-
-    `launch` is what was captured, None until then; `images` are the most of a run, `queue` is where memory is reserved.
-    """
+    """What a captured run of a plan reads at each replay: its table, in memory that no other run writes."""
 
     def __init__(self, images: int, queue: Any) -> None:
         self._records = images + 1
         size = room_for(self._records, 0)
         self._slot, self.table = Slot(size), memory.DeviceArray((size,), np.uint8, stream=queue)
-        self.launch: Launch | None = None
+        self.launch: Launch | None = None  # what was captured
         self._out: Any = None
         self._most = 0
 
     def capture(self, pattern: Pattern, found: Found, results: Results, out: Any, queue: Any) -> None:
-        """Queue a call for the graph that is being captured; `out` is the array of `results.out`.
-
-        Raises
-        ------
-        InputError
-            If there is a graph already, whose replays would read this call's table.
-        """
+        """Queue a call for the graph that is being captured, the first of the plan; `out` is that of `results`."""
         if self.launch is not None:
             raise InputError(
                 "a run of this plan has been captured in a graph, which reads the plan's table at each replay; make "
@@ -166,15 +157,9 @@ class Graph:
         self.launch, self._out, self._most = upload.launch, out, pattern.items.shape[0]
 
     def head(self, pattern: Pattern, cut: Callable[[Any, int], Any]) -> Any:
-        """Where a replay leaves a call's result: the first part of what was captured, as `cut` makes it.
-
-        Raises
-        ------
-        InputError
-            If the result is larger than that of the captured run: a replay would write past its end.
-        """
+        """Where a replay leaves a call's result: the first part of what was captured, as `cut` makes it."""
         count, spec = pattern.items.shape[0], pattern.spec
-        if count > self._most:
+        if count > self._most:  # a replay would write past its end
             unit = "images" if spec.max_rows else {"batch": "images", "each": "values"}.get(spec.kind, "rows")
             raise InputError(
                 f"the captured run has room for {self._most:,} {unit}, found {count:,}; capture a run of the largest "
@@ -197,14 +182,9 @@ def run_on_gpu(pattern: Pattern, found: Found, results: Results, reserved: Any, 
 
     The stream on which results were reserved is the caller's (`given`), or else the current one of the images' library.
     Where that has none, since they come from the host, the work is done on the current one of the library of `out`.
-
-    Raises
-    ------
-    InputError
-        While a graph is captured: its replays would read memory that others have since written.
     """
     queue = reserved if given else streams.stream_for(pattern.model, results.out, None)
-    if is_capturing(queue):
+    if is_capturing(queue):  # replays would read memory that others have since written
         raise InputError(
             "a call can't be captured in a graph, since it reserves memory; make an ImagePlan and run that"
         )

@@ -50,7 +50,7 @@ def cut(
     seen, best = _survey(kernel, table, item), None
     if seen is None:
         return None
-    for shape in _shapes(kernel.block.columns, item[1] if kernel.kind == "batch" else seen.widest, bands):
+    for shape in _shapes(kernel.side, item[1] if kernel.kind == "batch" else seen.widest, bands):
         shared, many = shared_bytes(kernel, *shape, *seen.needs), shape[1] == MANY_BANDS and bands is None
         # Of blocks of many bands a processor has two; 1 KiB of each is the driver's.
         if shared > (shared_limit // 2 - 1024 if many else shared_limit):
@@ -86,10 +86,10 @@ class Seen(NamedTuple):
 
 def _survey(kernel: ImageKernel, table: Cells, item: tuple[int, int]) -> Seen | None:
     """None if no record is an image, or one's memory or place is such as the kernel doesn't know."""
-    block, reads, answer = kernel.block, np.empty(len(table) + 2), array("q", bytes(40))
+    reads, answer = np.empty(len(table) + 2), array("q", bytes(40))
     told = (table.ctypes.data, len(table), *item)
     threads.launch(
-        _kernel("survey"), 1, *told, block.rows, kernel.antialias,
+        _kernel("survey"), 1, *told, kernel.side, kernel.antialias,
         int(images.filter_support(kernel.filter)), kernel.channels, MAX_PIXEL_STEP, MAX_SPAN,
         answer.buffer_info()[0], reads.ctypes.data,
     )  # fmt: skip
@@ -102,10 +102,10 @@ def _survey(kernel: ImageKernel, table: Cells, item: tuple[int, int]) -> Seen | 
 
 def _tiles(kernel: ImageKernel, seen: Seen, warps: int, bands: int, write: bool = False) -> int:
     """How many tiles there are in all, those that are no image having none; their numbers, too, if they are wanted."""
-    block, answer = kernel.block, array("q", (0,))
+    answer = array("q", (0,))
     threads.launch(
-        _kernel("number"), 1, *seen.table, block.rows * bands,
-        block.columns * warps, write, answer.buffer_info()[0],
+        _kernel("number"), 1, *seen.table, kernel.side * bands,
+        kernel.side * warps, write, answer.buffer_info()[0],
     )  # fmt: skip
     return answer[0]
 

@@ -18,41 +18,11 @@ NARROW, WIDE = 3, 5  # copies of a row, wherever it begins: of a strip of one pr
 PLACES, NARROW_PLACES = 3, 4  # of a warp's pieces: one at work, the others on their way; of narrow ones
 
 
-class Block(NamedTuple):
-    """What a warp makes at a time of one channel (all, where channels are neighbours), known when compiled.
-
-    Attributes
-    ----------
-    rows, columns : int
-        Of the result; at most 16.
-    channels : int
-        Neighbours in the result: 1 for planes.
-    rounding, dtype : str
-        See `ImageSpec`.
-    """
-
-    rows: int
-    columns: int
-    channels: int
-    rounding: str
-    dtype: str
-
-    @property
-    def item(self) -> int:
-        """Bytes of a value in the stage."""
-        return 4 if self.rounding == "none" else 1
-
-    @property
-    def stage_bytes(self) -> int:
-        """Of a warp, a multiple of 16; the last 32 are for what is no part of the block."""
-        return -(-self.rows * self.columns * self.channels * self.item // 16) * 16 + 32
-
-
 class ImageKernel(NamedTuple):
     """What distinguishes the compiled kernels; see `ImageSpec`, and `kernels.images` for `filter`.
 
     `owner` says how a block knows its image; the others than "block_search" are for measurements, see
-    `image_source.owner_of`.
+    `image_tiles.OWNERS`.
     """
 
     channels: int
@@ -73,15 +43,29 @@ class ImageKernel(NamedTuple):
         return self.layout in ("NCHW", "CTPP")
 
     @property
-    def block(self) -> Block:
-        """What a warp makes at a time."""
-        side = self.patch if self.kind == "rows" else LINES
-        return Block(side, side, 1 if self.planar else self.channels, self.rounding, self.dtype)
+    def side(self) -> int:
+        """Rows, and columns, that a warp makes at a time."""
+        return self.patch if self.kind == "rows" else LINES
+
+    @property
+    def together(self) -> int:
+        """Channels that it makes at a time: neighbours in the result."""
+        return 1 if self.planar else self.channels
+
+    @property
+    def item(self) -> int:
+        """Bytes of a value in the stage."""
+        return 4 if self.rounding == "none" else 1
+
+    @property
+    def stage_bytes(self) -> int:
+        """Of a warp, a multiple of 16; the last 32 are for what is no part of its block."""
+        return -(-self.side * self.side * self.together * self.item // 16) * 16 + 32
 
     @property
     def ring_bytes(self) -> int:
         """Of one slot of a warp's ring."""
-        return slot_bytes(self.rounding == "pillow") * self.block.channels
+        return slot_bytes(self.rounding == "pillow") * self.together
 
 
 def slot_bytes(pillow: bool) -> int:
@@ -102,5 +86,5 @@ def places(steps: int) -> int:
 def shared_bytes(kernel: ImageKernel, warps: int, bands: int, steps: int, row_steps: int, slots: int) -> int:
     """Shared memory of a block; the arguments are those of the launch."""
     weights = (warps * steps + bands * row_steps) * WEIGHT_BYTES
-    per_warp = slots * kernel.ring_bytes + kernel.block.stage_bytes + places(steps) * piece_bytes(steps)
+    per_warp = slots * kernel.ring_bytes + kernel.stage_bytes + places(steps) * piece_bytes(steps)
     return weights + bands * (INFO_BYTES + START_BYTES) + warps * per_warp

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from octopus.backends.cuda.language import cuda, device
-from octopus.kernels.cuda import ptx as words
+from octopus.kernels.cuda import ptx
 from octopus.kernels.cuda.image_kind import CHUNK, GROUP, NARROW, NARROW_PLACES, PIECE, WIDE
 
 TURN = 32 * CHUNK  # bytes of a copy of all lanes
@@ -59,8 +59,8 @@ def strip_of(lane, memory, start, row_step, need, products, last):
     lower = np.int32(upper + 2 * row_step)
     at = np.int32(np.int32(place * pitch + along) - CHUNK * lane)  # from where the lane's first copy goes to
     reads = (
-        np.int32(at + (upper & 12)), words.opaque(np.int32(upper << 3)),
-        np.int32(at + 8 * pitch + (lower & 12)), words.opaque(np.int32(lower << 3)),
+        np.int32(at + (upper & 12)), ptx.opaque(np.int32(upper << 3)),
+        np.int32(at + 8 * pitch + (lower & 12)), ptx.opaque(np.int32(lower << 3)),
     )  # fmt: skip
     pieces = np.int32(np.int32(products + 1) >> 1)
     first = np.int32(memory[1] + CHUNK - 1 - start)
@@ -83,9 +83,9 @@ def _copy_at_edge(at, memory, offset):
     stop = np.int32(min(np.int32(memory[2] - offset), np.int32(CHUNK)))
     if np.int32(stop - i) < CHUNK:
         while i < stop:
-            found = words.load_byte(memory[0], np.int32(offset + i))
-            words.store_byte(np.uint32(at + np.uint32(i)), (found,))
-            i = words.opaque(np.int32(i + 1))
+            found = ptx.load_byte(memory[0], np.int32(offset + i))
+            ptx.store_byte(np.uint32(at + np.uint32(i)), (found,))
+            i = ptx.opaque(np.int32(i + 1))
 
 
 @device
@@ -97,13 +97,13 @@ def _copy_some(at, strip, run, piece):
         _if_inside(memory, np.int32(run + b), wanted[1]),
         _if_inside(memory, np.int32(run + c), wanted[2]),
     )
-    words.copy_piece(at, memory[0], run, piece, (a, b, c), inside)
+    ptx.copy_piece(at, memory[0], run, piece, (a, b, c), inside)
     turn = np.int32(0)
     while turn < 3:
         if piece < (wanted[2] if turn == 2 else (wanted[1] if turn == 1 else wanted[0])):
             offset = np.int32(run + (c if turn == 2 else (b if turn == 1 else a)))
             _copy_at_edge(np.uint32(at + np.uint32(turn * TURN)), memory, offset)
-        turn = words.opaque(np.int32(turn + 1))
+        turn = ptx.opaque(np.int32(turn + 1))
 
 
 @device
@@ -111,12 +111,12 @@ def _ask(at, strip, run, piece):
     """Have a piece copied to `at`, if there is one; the next one's run and number."""
     memory, offsets, wanted, _, (first, inner, end), (pieces, down) = strip
     if first <= run and run <= inner:
-        words.copy_piece(at, memory[0], run, piece, offsets, wanted)
-        words.commit()
+        ptx.copy_piece(at, memory[0], run, piece, offsets, wanted)
+        ptx.commit()
     else:
         if run <= end:
             _copy_some(at, strip, run, piece)
-        words.commit()
+        ptx.commit()
     run, piece = np.int32(run + PIECE), np.int32(piece + 1)
     if piece == pieces:
         run, piece = np.int32(run + down), np.int32(0)
@@ -129,13 +129,13 @@ def ask_first(queue, strip, row_step, group):
 
     `queue`: where the lane's first copy to the first place goes, the bytes from one place to the next, and places.
     """
-    words.wait_all()  # where rows are no step apart, pieces beyond the last are asked for
+    ptx.wait_all()  # where rows are no step apart, pieces beyond the last are asked for
     cuda.syncwarp()  # all lanes are done with what they asked for before
     free, ahead = np.uint32(queue[0]), np.int32(1)
     run, piece = np.int32(np.int32(group * GROUP) * row_step), np.int32(0)
     while ahead < queue[2]:
         run, piece = _ask(free, strip, run, piece)
-        free, ahead = np.uint32(free + queue[1]), words.opaque(np.int32(ahead + 1))
+        free, ahead = np.uint32(free + queue[1]), ptx.opaque(np.int32(ahead + 1))
     return np.uint32(queue[0]), free, run, piece
 
 
@@ -144,9 +144,9 @@ def turn(queue, strip, state):
     """Where the oldest piece asked for lies, and one more on its way, in the place of the one before."""
     at, free, run, piece = state
     if queue[2] == NARROW_PLACES:
-        words.wait_narrow()
+        ptx.wait_narrow()
     else:
-        words.wait()
+        ptx.wait()
     cuda.syncwarp()
     run, piece = _ask(free, strip, run, piece)
     behind = np.uint32(at + queue[1])

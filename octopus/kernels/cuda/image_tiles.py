@@ -10,45 +10,21 @@ the 4.25 TB/s of a copy, over the kernel's). Each line is what the lines before 
       float32 weights unless rounded as Pillow does
     images whose blocks read the most begin first (`cutting`)      256 images to 224 x 224: 0.49 to 0.38 ms
 
-Then a profile by instruction (commit 828d469): 34 % of all samples, 43 % for 224 x 224, were one `mov` that waited for
-a load just asked for. A branch for words at an image's edge looked at it at once, so that nothing was ever fetched
-ahead. Predicted: 30 % less time. Measured, in one run, in microseconds::
+Then, in microseconds, a column for each way to get source rows: loads of 8 bytes that were looked at at once, for 34 %
+of a profile's samples waited for one; the same looked at when used; copied to shared memory three products ahead; and
+copies of 16 bytes, shared by all lanes of a warp (`image_queue`)::
 
-                                   as it was   looked at when used   copied to shared memory, three products ahead
-    32 images of 512 to 2048          445              373                    346  (share 0.60)
-    256 images of 64 to 512           275              229                    242  (0.58)
-    32 images of 1024                 348              291                    299  (0.66)
-    one image of 1080p                27.2             23.7                   23.9 (0.34)
-    256 images to 224 x 224           455              385                    373  (0.30)
-    32 images, bfloat16               410              333                    322  (0.39)
-
-The second column had the block's rows asked for in L2 first; without that it took 417 us in the first line. The third
-needs none. Six instructions less of about 100 a product changed nothing, and 80 registers (24 warps a processor instead
-of 16) made it slower. What is left, by a profile of the third column: L1's data pipe is busy in 65 to 73 % of cycles
-(44 before), for a source load has 9 bytes of use for each sector of 32; schedulers issue in 54 to 64 % (41 to 54
-before), and a warp waits for memory in 6 to 12 % of its time (28 to 44 before). bfloat16 writes half the bytes in
-nearly the same time.
-
-So a warp copies its strip's rows in pieces of 16 bytes, shared by all lanes (`image_queue`). Predicted for strips of
-one, two and three products, from the instructions of sm_90 code and from a simulation that counts turns at the banks
-and the lines that copies touch::
-
-    instructions of a group of source rows       143, 241, 339   to   109, 128, 208
-    passes through L1, of all that a warp does   11, 40, 34 % fewer
-
-Measured, in one run, in microseconds (bytes that stay in L1 too, "ca": 313 for 224 x 224, else alike)::
-
-                                   8 bytes      16 bytes
-    32 images of 512 to 2048          345          350
-    256 images of 64 to 512           241          240
-    32 images of 1024                 297          306
-    one image of 1080p                23.8         25.3
-    256 images to 224 x 224           371          290  (share 0.39)
-    32 images, bfloat16               323          314
+                                   at once   when used   8 bytes ahead   16 bytes ahead
+    32 images of 512 to 2048         445        373           346              350
+    256 images of 64 to 512          275        229           242              240
+    32 images of 1024                348        291           299              306
+    one image of 1080p               27.2       23.7          23.9             25.3
+    256 images to 224 x 224          455        385           373              290  (share 0.39)
+    32 images, bfloat16              410        333           322              314
 
 Where the source is shrunk most, passes through L1 were the limit; elsewhere neither they nor instructions are, nor the
 tensor cores (a seventh of their rate): a warp waits for its own steps, one behind the other, and registers leave a
-processor 16 warps.
+processor 16 warps. 80 registers (24 warps) made it slower.
 """
 
 from __future__ import annotations
@@ -57,62 +33,123 @@ from collections.abc import Callable
 
 import numpy as np
 
-from octopus.backends.cuda.language import address, cuda, shared_address
+from octopus.backends.cuda.language import address, cuda, device, shared_address
 from octopus.kernels import images
 from octopus.kernels.arguments import IMAGE_TILES
-from octopus.kernels.cuda import ptx
-from octopus.kernels.cuda import ptx as words
-from octopus.kernels.cuda.image_kind import (
-    CHUNK,
-    GROUP,
-    INFO_BYTES,
-    MOST_WARPS,
-    START_BYTES,
-    WEIGHT_BYTES,
-    ImageKernel,
-    piece_bytes,
-    places,
-    slot_bytes,
-)
+from octopus.kernels.cuda import image_kind, ptx
+from octopus.kernels.cuda.image_kind import CHUNK, GROUP, INFO_BYTES, MOST_WARPS, START_BYTES, WEIGHT_BYTES, ImageKernel
 from octopus.kernels.cuda.image_passes import FRACTION, LOST, OFFSET, first_pass, second_pass
 from octopus.kernels.cuda.image_queue import ask_first, strip_of
-from octopus.kernels.cuda.image_source import axis_of, clear, halves, owner_of
 from octopus.kernels.cuda.image_stores import HALF, choose, rows_store, run_store, stager
 from octopus.kernels.cuda.image_weights import line_writer, window
 from octopus.kernels.cuda.ptx import quotient
 
 
+@device
+def _block_search(table, count, block):
+    """The 32 lanes of a warp search together among the first tiles, as in `ragged_search`."""
+    lane = np.int32(cuda.threadIdx.x & 31)
+    low, high = np.int32(0), count
+    while np.int32(high - low) > 1:
+        step = np.int32(np.int32(high - low + 31) >> 5)
+        at = np.int32(low + lane * step)
+        yes = False
+        if at < high:
+            yes = np.int32(table[8 * at + 7]) <= block
+        found = np.int32(cuda.popc(cuda.ballot_sync(np.uint32(0xFFFFFFFF), yes)))
+        low = np.int32(low + np.int32(found - 1) * step)
+        high = min(np.int32(low + step), high)
+    return low
+
+
+@device
+def _thread_search(table, count, block):
+    """Each thread searches by itself."""
+    low, high = np.int32(0), count
+    while np.int32(high - low) > 1:
+        middle = np.int32(np.int32(low + high) >> 1)
+        if np.int32(table[8 * middle + 7]) <= block:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@device
+def _block_metadata(table, count, index):
+    """An int32 for each block lies behind the records."""
+    both = table[np.int64(8 * count) + np.int64(index >> 1)]
+    return np.int32(both >> np.int64(32)) if index & 1 else np.int32(both)
+
+
+@device
+def _lookup(table, count, block):
+    """One for each thread does."""
+    index = np.int32(block * np.int32(cuda.blockDim.x) + np.int32(cuda.threadIdx.x))
+    return _block_metadata(table, count, index)
+
+
+@device
+def _padded_grid(table, count, block):
+    """Every image has a row of blocks, as many as the largest one needs."""
+    return np.int32(cuda.blockIdx.y)
+
+
+# The image of a block, from the table, the count of its records, and the block's number.
+OWNERS = {
+    "block_search": _block_search, "thread_search": _thread_search, "block_metadata": _block_metadata,
+    "lookup": _lookup, "padded_grid": _padded_grid,
+}  # fmt: skip
+
+
+@device
+def halves(word):
+    """The two int32 of an int64."""
+    return np.int32(word), np.int32(word >> np.int64(32))
+
+
+@device
+def clear(address, size):
+    """All threads of a block: zeros in shared memory; `size` is a multiple of 16."""
+    at = np.int32(16 * np.int32(cuda.threadIdx.x))
+    zero = np.uint32(0)
+    while at < size:
+        ptx.store4(np.uint32(address + np.uint32(at)), (zero, zero, zero, zero))
+        at = np.int32(at + 16 * np.int32(cuda.blockDim.x))
+
+
 def build(kernel: ImageKernel) -> Callable:
     """The kernel.
 
-    Its arguments are `table, count, out, item_height, item_width, bands, steps, row_steps, slots`, then the gain of
-    four channels and the bias of four: `table` holds `count` records (`images.IMAGE`), the sides are those of a
-    batch's items, a block makes `bands` bands of `block.rows` rows, `steps` and `row_steps` are the products that the
-    widest band of columns and of rows needs, and `slots` (a power of two) how many groups of source rows a band of
-    rows reaches over, at most. ::
+    `table` holds `count` records (`images.IMAGE`), the sides are those of a batch's items, a block makes `bands` bands
+    of `kernel.side` rows, `steps` and `row_steps` are the products that the widest band of columns and of rows needs,
+    and `slots` (a power of two) how many groups of source rows a band of rows reaches over, at most. ::
 
-        blockIdx.x = first_tile of the image + tile      a warp makes `block.columns` columns of the tile
+        blockIdx.x = first_tile of the image + tile      a warp makes `kernel.side` columns of the tile
     """
-    channels, block = kernel.channels, kernel.block
-    rows_of, columns_of = block.rows, block.columns
+    channels, side, antialias = kernel.channels, kernel.side, kernel.antialias
     pillow, planar = kernel.rounding == "pillow", kernel.planar
     is_batch, is_rows = kernel.kind == "batch", kernel.kind == "rows"
-    support = float(images.filter_support(kernel.filter))
-    axis, owner = axis_of(support, kernel.antialias), owner_of(kernel.owner)
+    filter_support, owner = float(images.filter_support(kernel.filter)), OWNERS[kernel.owner]
     beyond = kernel.owner == "padded_grid"  # there are blocks beyond an image's end
     write = line_writer(kernel.filter, pillow)
-    advance = first_pass(pillow, ptx.funnel)
-    second = second_pass(pillow)
-    stage_places, fill = stager(block)
-    put_run = run_store(block, kernel.temporal)
-    put_rows = rows_store(block)
+    advance, second = first_pass(pillow), second_pass(pillow)
+    stage_places, fill = stager(kernel)
+    put_run, put_rows = run_store(kernel), rows_store(kernel)
     offset = -((OFFSET << FRACTION) >> LOST)
     half = HALF if kernel.rounding == "uint8" else 0
-    merge, patch_values = kernel.merge, kernel.patch * kernel.patch
-    row_values = channels * kernel.temporal * patch_values
+    merge, temporal, patch_values = kernel.merge, kernel.temporal, kernel.patch * kernel.patch
+    row_values = channels * temporal * patch_values
     size_of = {"float32": 4, "float16": 2, "bfloat16": 2, "uint8": 1}[kernel.dtype]
-    slot, plane_slot, stage_bytes = kernel.ring_bytes, slot_bytes(pillow), block.stage_bytes
-    narrow, wide = (piece_bytes(1), places(1)), (piece_bytes(2), places(2))
+    slot, plane_slot, stage_bytes = kernel.ring_bytes, image_kind.slot_bytes(pillow), kernel.stage_bytes
+    narrow, wide = ((image_kind.piece_bytes(steps), image_kind.places(steps)) for steps in (1, 2))
+
+    @device
+    def axis(size, count):
+        """Scale, support and inverse spread of an axis: `images.axis_scale`."""
+        scale = np.float64(size) / np.float64(count)
+        spread = max(scale, 1.0) if antialias else 1.0
+        return scale, filter_support * spread, 1.0 / spread
 
     def image_kernel(
         table, count, out, item_height, item_width, bands, steps, row_steps, slots,
@@ -136,14 +173,14 @@ def build(kernel: ImageKernel) -> Callable:
 
         # The tile.
         tile = np.int32(np.int32(cuda.blockIdx.x) - np.int32(table[8 * item + 7]))
-        tile_columns = np.int32(columns_of * warps)
+        tile_columns = np.int32(side * warps)
         across = quotient(np.int32(item_width + tile_columns - 1), tile_columns)
         tile_y = quotient(tile, across)
         x0 = np.int32(np.int32(tile - tile_y * across) * tile_columns)
-        y0 = np.int32(tile_y * np.int32(rows_of * bands))
+        y0 = np.int32(tile_y * np.int32(side * bands))
         if beyond and y0 >= item_height:
             return
-        y_left = min(np.int32(rows_of * bands), np.int32(item_height - y0))
+        y_left = min(np.int32(side * bands), np.int32(item_height - y0))
         x_left = min(tile_columns, np.int32(item_width - x0))
         scale_x, support_x, inverse_x = axis(width, columns)
         scale_y, support_y, inverse_y = axis(height, rows)
@@ -162,11 +199,11 @@ def build(kernel: ImageKernel) -> Callable:
 
         # A thread's lines: first the columns, then the rows.
         i = np.int32(thread)
-        while i < np.int32(tile_columns + np.int32(rows_of * bands)):
+        while i < np.int32(tile_columns + np.int32(side * bands)):
             if i < tile_columns:
                 if i < x_left:
-                    number = np.int32(np.uint32(i) // np.uint32(columns_of))
-                    row = np.int32(i - number * columns_of)
+                    number = np.int32(np.uint32(i) // np.uint32(side))
+                    row = np.int32(i - number * side)
                     begin = window(np.int32(left + x0 + i - row), scale_x, support_x, width)[0]
                     start, stop, centre = window(np.int32(left + x0 + i), scale_x, support_x, width)
                     write(
@@ -177,8 +214,8 @@ def build(kernel: ImageKernel) -> Callable:
             else:
                 k = np.int32(i - tile_columns)
                 if k < y_left:
-                    number = np.int32(np.uint32(k) // np.uint32(rows_of))
-                    row = np.int32(k - number * rows_of)
+                    number = np.int32(np.uint32(k) // np.uint32(side))
+                    row = np.int32(k - number * side)
                     begin = window(np.int32(top + y0 + k - row), scale_y, support_y, height)[0]
                     start, stop, centre = window(np.int32(top + y0 + k), scale_y, support_y, height)
                     group = np.int32(np.int32(begin - first_row) >> 4)
@@ -188,22 +225,22 @@ def build(kernel: ImageKernel) -> Callable:
                         True,
                     )  # fmt: skip
                     at = np.uint32(starts + np.uint32(number * START_BYTES + 4 * row))
-                    words.store1(at, (np.uint32(np.int32(whole * offset) + half),))
+                    ptx.store1(at, (np.uint32(np.int32(whole * offset) + half),))
                     if row == 0:
-                        last = np.int32(min(np.int32(k + rows_of), y_left) - 1)
+                        last = np.int32(min(np.int32(k + side), y_left) - 1)
                         stop = window(np.int32(top + y0 + last), scale_y, support_y, height)[1]
                         behind = np.int32(np.int32(stop - 1 - first_row) >> 4)
                         products = np.int32(np.int32(np.int32(behind - group) >> 1) + 1)
                         at = np.uint32(infos + np.uint32(number * INFO_BYTES))
-                        words.store4(at, (np.uint32(group), np.uint32(products), np.uint32(behind), np.uint32(0)))
-            i = words.opaque(np.int32(i + np.int32(cuda.blockDim.x)))
+                        ptx.store4(at, (np.uint32(group), np.uint32(products), np.uint32(behind), np.uint32(0)))
+            i = ptx.opaque(np.int32(i + np.int32(cuda.blockDim.x)))
         cuda.syncthreads()
 
         # From here on each warp is alone with its columns.
-        x = np.int32(x0 + warp * columns_of)
+        x = np.int32(x0 + warp * side)
         if x >= item_width:
             return
-        x_end = min(np.int32(x + columns_of), item_width)
+        x_end = min(np.int32(x + side), item_width)
         start = window(np.int32(left + x), scale_x, support_x, width)[0]
         stop = window(np.int32(left + x_end - 1), scale_x, support_x, width)[1]
         need = np.int32(np.int32(stop - start - 1) * pixel_step + 1)
@@ -211,9 +248,10 @@ def build(kernel: ImageKernel) -> Callable:
         bands_x = np.uint32(shared + np.uint32(warp * band_bytes) + np.uint32(16 * lane))
         ring = np.uint32(private + np.uint32(np.int32(warp * slots) * slot))
         ring = np.uint32(ring + np.uint32(4 * lane))
-        weights_x = words.load_weights(bands_x)
+        # In registers for all rows: with the loads of 8 bytes 11 % less time for images of 64 to 512.
+        weights_x = ptx.load_weights(bands_x)
         # Where there is no second product, what lies behind the first one's weights, which nothing uses.
-        weights_b = words.load_weights(np.uint32(bands_x + np.uint32(WEIGHT_BYTES)))
+        weights_b = ptx.load_weights(np.uint32(bands_x + np.uint32(WEIGHT_BYTES)))
         stage = np.uint32(private + np.uint32(np.int32(warps * slots) * slot + warp * stage_bytes))
         stage_at = stage_places(stage, lane)
         queue = np.uint32(private + np.uint32(warps * np.int32(slots * slot + stage_bytes)))
@@ -229,17 +267,17 @@ def build(kernel: ImageKernel) -> Callable:
         memory = (memory_base, low_at, high_at)
         corner = np.int32(np.int32(pointer - memory_base) + start * pixel_step + first_row * row_step)
         last_group = np.int32(np.int32(last_row - 1 - first_row) >> 4)
-        band_count = quotient(np.int32(y_left + rows_of - 1), np.int32(rows_of))
+        band_count = quotient(np.int32(y_left + side - 1), np.int32(side))
 
         # Where the result lies.
         pitch = np.int32(item_width) if planar else np.int32(item_width * channels)
         plane = np.int64(item_height) * np.int64(item_width)
         if is_rows:
-            grid_width = quotient(columns, np.int32(columns_of * merge))
-            px = quotient(x, np.int32(columns_of))
+            grid_width = quotient(columns, np.int32(side * merge))
+            px = quotient(x, np.int32(side))
             column_row = np.int32(np.uint32(px) // np.uint32(merge) * (merge * merge))
             column_row = np.int32(column_row + np.uint32(px) % np.uint32(merge))
-            py0 = quotient(y0, np.int32(rows_of))
+            py0 = quotient(y0, np.int32(side))
             whole = True
         else:
             column_row, grid_width, py0 = np.int32(0), np.int32(0), np.int32(0)
@@ -253,20 +291,20 @@ def build(kernel: ImageKernel) -> Callable:
             gain = (choose(gains, channel), gain1, gain2, gain3) if planar else gains
             bias = (choose(biases, channel), bias1, bias2, bias3) if planar else biases
             done = np.int32(0)
-            item_at = base_out * np.int64(row_values) + np.int64(channel * (kernel_temporal * patch_values))
+            item_at = base_out * np.int64(row_values) + np.int64(channel * (temporal * patch_values))
             if planar:
                 strip = strip_of(lane, memory, base, row_step, need, products_x, last_group)
                 state = ask_first(queue, strip, row_step, done)
             band = np.int32(0)
             while band < band_count:
-                info = words.load4(np.uint32(infos + np.uint32(band * INFO_BYTES)))
+                info = ptx.load4(np.uint32(infos + np.uint32(band * INFO_BYTES)))
                 group, products, upto = np.int32(info[0]), np.int32(info[1]), np.int32(info[2])
                 row_band = np.uint32(row_bands + np.uint32(band * row_band_bytes) + np.uint32(16 * lane))
                 start_a = start_b = np.int32(images.FIXED_HALF)
                 if not pillow:
                     at = np.uint32(starts + np.uint32(band * START_BYTES + 4 * (lane >> 2)))
-                    start_a = np.int32(words.load1(at)[0])
-                    start_b = np.int32(words.load1(np.uint32(at + np.uint32(32)))[0])
+                    start_a = np.int32(ptx.load1(at)[0])
+                    start_b = np.int32(ptx.load1(np.uint32(at + np.uint32(32)))[0])
                 cuda.syncwarp()  # the stage may be filled again
                 if planar:
                     done, state = advance(
@@ -286,9 +324,9 @@ def build(kernel: ImageKernel) -> Callable:
                         )
                         sums = second(own, mask, row_band, group, products, start_a, start_b)
                         fill(stage_at, sums[0], sums[1], inner)
-                        inner = words.opaque(np.int32(inner + 1))
+                        inner = ptx.opaque(np.int32(inner + 1))
                 cuda.syncwarp()  # the stage is full
-                y = np.int32(y0 + band * rows_of)
+                y = np.int32(y0 + band * side)
                 if is_rows:
                     py = np.uint32(py0 + band)
                     number = np.int32(np.uint32(py // np.uint32(merge)) * np.uint32(grid_width * (merge * merge)))
@@ -300,10 +338,9 @@ def build(kernel: ImageKernel) -> Callable:
                     at += np.int64(x) * np.int64(1 if planar else channels) + np.int64(channel) * plane
                     values = np.int32(np.int32(x_end - x) * (1 if planar else channels))
                     put_rows(out, at, pitch, stage, lane, gain, bias, whole, np.int32(item_height - y), values)
-                band = words.opaque(np.int32(band + 1))
-            outer = words.opaque(np.int32(outer + 1))
+                band = ptx.opaque(np.int32(band + 1))
+            outer = ptx.opaque(np.int32(outer + 1))
 
-    kernel_temporal = kernel.temporal
     # More than 128 registers would leave a processor one block.
     image_kernel.launch_bounds = (32 * MOST_WARPS, 2)
     image_kernel.arguments = IMAGE_TILES.of(out=kernel.dtype)

@@ -70,7 +70,7 @@ def run_as_python(monkeypatch):
 
     def use(memory):
         memory.opaque = lambda value: value
-        monkeypatch.setattr(image_queue, "words", memory)
+        monkeypatch.setattr(image_queue, "ptx", memory)
         return memory
 
     return use

@@ -18,7 +18,7 @@ from octopus.backends.cuda.language import cuda as cuda_language
 from octopus.images import cuda, cutting
 from octopus.images.spec import make_spec
 from octopus.kernels.arguments import Arguments
-from octopus.kernels.cuda import image_source, image_tiles
+from octopus.kernels.cuda import image_tiles
 from octopus.kernels.cuda.image_kind import shared_bytes
 
 LIMIT, PROCESSORS = 227 << 10, 132
@@ -64,7 +64,7 @@ def test_the_kernel_compiles_without_local_memory(name, capability):
 @pytest.mark.parametrize("owner", ["block_search", "thread_search", "block_metadata", "lookup"])
 def test_every_way_to_know_a_blocks_image_compiles(owner, capability):
     """In a kernel of its own: the whole one, which takes seconds to compile, calls all of them at the same place."""
-    owner_of = image_source.owner_of(owner)
+    owner_of = image_tiles.OWNERS[owner]
 
     def which(table, count, out):
         out[0] = owner_of(table, count, np.int32(cuda_language.blockIdx.x))

@@ -86,7 +86,7 @@ def integers(array: Any, name: str, dimensions: int) -> NDArray[np.int64]:
 
 
 def kept(array: Any, name: str, dimensions: int) -> NDArray[np.int64]:
-    """The same as a copy that stays as it is checked, whatever becomes of the caller's array."""
+    """The same as a copy that stays as it was checked."""
     return sealed(np.array(integers(array, name, dimensions), order="C"))
 
 

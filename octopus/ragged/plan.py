@@ -62,12 +62,10 @@ class RaggedPlan(Plan):
 
     Attributes
     ----------
-    operation, strategy : str
-        As asked for; instead of "auto" the strategy that was taken.
+    operation, strategy, device : str
+        As asked for; instead of "auto" what was taken.
     items, total : int
         N, and the number of elements T.
-    device : {"cpu", "cuda"}
-        Where it works.
     out_dtype : numpy.dtype
         Of the result.
     map : BlockMap or None
@@ -79,10 +77,8 @@ class RaggedPlan(Plan):
         For unknown names, another threshold, elements that are neither float32 nor uint8, images that are not
         two-dimensional or have more than 2**31 - 1 pixels, offsets in GPU memory with a strategy that reads them on
         the host, or a map of other offsets.
-    DeviceError
-        If `device="cuda"` and no GPU is usable.
-    OutOfMemoryError
-        If the map doesn't fit on the GPU.
+    DeviceError, OutOfMemoryError
+        If no GPU is usable for "cuda", or the map doesn't fit on it.
 
     Examples
     --------
@@ -98,7 +94,13 @@ class RaggedPlan(Plan):
         self, operation: str, batch: RaggedBatch, *, strategy: Strategy | Literal["auto"] = "auto",
         threshold: int | None = None, device: Device = "auto", stream: Any = None, made: BlockMap | None = None,
     ) -> None:  # fmt: skip
-        threshold = None if threshold is None else _checked_threshold(threshold, strategy)
+        if threshold is not None:
+            threshold = whole("threshold", threshold)
+            if isinstance(strategy, str) and strategy in {"auto", *blockmap.STRATEGIES} - {"block_metadata"}:
+                raise InputError(
+                    f'threshold={threshold} is for strategy="block_metadata" alone, found {shown(strategy)}; leave it '
+                    "out, or name that strategy"
+                )
         values = _checked_values(operation, batch)
         self.operation, self.items, self.total = operation, len(batch), batch.size
         queue = self._begin(values, streams.device_for(values, device, "the batch"), stream)
@@ -151,8 +153,7 @@ class RaggedPlan(Plan):
         Raises
         ------
         InputError
-            If the batch is not the planned one, parameters or `out` don't fit it, or the plan is at work in another
-            thread.
+            If anything doesn't fit the plan, or it is at work in another thread.
         """
         source = self._checked_source(batch)
         check_stream(stream, self.device)
@@ -205,7 +206,8 @@ class RaggedPlan(Plan):
             raise InputError("out is read-only; pass an array that can be written, or no out at all")
         same = out.pointer == source.pointer and out.dtype == source.dtype and self.operation in POINTWISE
         others = [value for value in given if isinstance(value, ArrayView)] + ([] if same else [source])
-        if self.total and any(_overlap(out, other) for other in others):
+        begin, end = out.extent
+        if self.total and any(begin < other.extent[1] and other.extent[0] < end for other in others):
             raise InputError(
                 f"out lies in the memory of the values or parameters, which {self.operation} reads while it writes"
             )
@@ -261,25 +263,11 @@ def image_sides(operation: str, batch: RaggedBatch) -> dict[str, NDArray[np.int3
     return {"widths": np.ascontiguousarray(widths), "heights": np.ascontiguousarray(heights)}
 
 
-def _overlap(a: ArrayView, b: ArrayView) -> bool:
-    return a.pointer < b.pointer + b.nbytes and b.pointer < a.pointer + a.nbytes
-
-
 def _check_kind(operation: str, batch: Any) -> None:
     if not isinstance(batch, RaggedBatch):
         raise InputError(
             f"{operation} works on a RaggedBatch, found {type(batch).__name__}; RaggedBatch.from_list makes one"
         )
-
-
-def _checked_threshold(threshold: Any, strategy: str) -> int:
-    found = whole("threshold", threshold)
-    if isinstance(strategy, str) and strategy in {"auto", *blockmap.STRATEGIES} - {"block_metadata"}:
-        raise InputError(
-            f'threshold={found} is for strategy="block_metadata" alone, found {shown(strategy)}; leave it out, or name '
-            "that strategy"
-        )
-    return found
 
 
 def _checked_values(operation: str, batch: RaggedBatch) -> ArrayView:

@@ -57,12 +57,8 @@ class TilePlan(Plan):
     ----------
     count : int
         N, the number of tiles.
-    device : {"cpu", "cuda"}
-        Where it works.
-    scale : float
-        What counts as 1.
-    nodata : int or None
-        The value that is left out.
+    device, scale, nodata
+        Where it works, what counts as 1, and the value that is left out, or None.
     spec : ImageSpec
         The form of the planned image.
     engine : CudaTiles
@@ -143,7 +139,9 @@ class TilePlan(Plan):
         """
         pixels = image_view(image)
         spec = self._check(pixels)
-        level = check.checked_threshold(threshold)
+        level = check.number("threshold", threshold)
+        if math.isnan(level):
+            raise InputError("threshold is not a number")
         check_stream(stream, self.device)
         with self._alone:
             if self.count and self.device == "cpu":

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.arrays.checks import INT32_MAX, MAX_SIDE, check_dense, check_readable, of_dtype
+from octopus.arrays.checks import INT32_MAX, MAX_SIDE, check_dense, check_readable, is_count, of_dtype
 from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.errors import InputError, shown
 
@@ -98,12 +98,9 @@ def host_tiles(tiles: NDArray[Any], spec: ImageSpec) -> NDArray[np.int32]:
     if not good.all():
         first = int(np.argmin(good))
         left, top, right, bottom = tiles[first].tolist()
-        empty = not (left < right and top < bottom)
-        why = (
-            "is empty (x1 < x2 and y1 < y2 are required)"
-            if empty
-            else f"reaches outside the image of {spec.width}x{spec.height} pixels; clip it first"
-        )
+        why = f"reaches outside the image of {spec.width}x{spec.height} pixels; clip it first"
+        if left >= right or top >= bottom:
+            why = "is empty (x1 < x2 and y1 < y2 are required)"
         raise InputError(
             f"tile {first} = ({left}, {top}, {right}, {bottom}) {why}; wrong tiles: {int((~good).sum())} of {len(good)}"
         )
@@ -120,21 +117,12 @@ def checked_scale(scale: Any, dtype: str) -> float:
     return found
 
 
-def checked_threshold(threshold: Any) -> float:
-    """The brightness above which a tile is kept."""
-    found = number("threshold", threshold)
-    if math.isnan(found):
-        raise InputError("threshold is not a number")
-    return found
-
-
 def checked_nodata(nodata: Any, dtype: str) -> int | None:
     """The value that is left out, or None."""
-    if nodata is None:
-        return None
     found = _bare(nodata)
-    whole = isinstance(found, (int, np.integer)) and not isinstance(found, bool)
-    if not whole or not 0 <= found <= np.iinfo(dtype).max:
+    if found is None:
+        return None
+    if not is_count(found) or not 0 <= found <= np.iinfo(dtype).max:
         raise InputError(f"nodata must be None or a value of {dtype}, found {shown(nodata)}")
     return int(found)
 

@@ -41,7 +41,7 @@ def otsu_threshold(means: Any) -> float:
     0.5
     """
     values = np.sort(_numbers(means, "means"))
-    values = values[: len(values) - int(np.isnan(values).sum())]  # NaN is sorted to the end
+    values = values[~np.isnan(values)]
     if not len(values) or not np.isfinite(values).all():
         raise InputError("Otsu's threshold needs at least one mean, and none that is infinite")
     below = np.cumsum(values - values.mean())[:-1]  # about the mean of all, the sums of both groups cancel
@@ -89,9 +89,8 @@ def best_within(means: Any, sizes: Any, budget: float) -> NDArray[np.bool_]:
     if not (np.isfinite(costs).all() and (costs >= 0).all()) or not room >= 0:
         raise InputError("sizes must be finite, and neither sizes nor budget may be negative")
     kept = np.zeros(len(costs), bool)
-    order = np.argsort(-brightness, kind="stable")
-    for tile in order[: len(order) - int(np.isnan(brightness).sum())].tolist():
-        if costs[tile] <= room:
+    for tile in np.argsort(-brightness, kind="stable").tolist():
+        if costs[tile] <= room and not np.isnan(brightness[tile]):
             kept[tile] = True
             room -= costs[tile]
     return kept

@@ -38,9 +38,7 @@ def build(strategy: str, stencil: bool, dtype: str, out_dtype: str, offset_dtype
     first parameters, second parameters, widths, heights, owners, starts, size, pack`. Parameters are float32, sides and
     owners int32, starts int64; a block has up to `size` elements, of which B searches for `pack` at once.
     """
-    run = _runner(stencil, dtype, out_dtype)
-    find = {"lookup": _lookup, "thread_search": _thread_search, "block_metadata": _block, "block_search": _part}
-    one_block = find[strategy](run)
+    one_block = _strategies(_runner(stencil, dtype, out_dtype))[strategy]
     source_type, out_type, offset_type = (getattr(np, name) for name in (dtype, out_dtype, offset_dtype))
 
     def kernel(arguments):
@@ -60,7 +58,9 @@ def build(strategy: str, stencil: bool, dtype: str, out_dtype: str, offset_dtype
     return kernel
 
 
-def _lookup(run: Callable) -> Callable:
+def _strategies(run: Callable) -> dict[str, Callable]:
+    """What does one block, by strategy."""
+
     @compiled
     def lookup(batch, block, total, items, owner, starts, size, pack):
         """A. Neighbours with the same owner are done together."""
@@ -73,10 +73,6 @@ def _lookup(run: Callable) -> Callable:
             run(batch, item, at, end)
             at = end
 
-    return lookup
-
-
-def _thread_search(run: Callable) -> Callable:
     @compiled
     def thread_search(batch, block, total, items, owner, starts, size, pack):
         """B. Each pack of elements searches all offsets."""
@@ -92,20 +88,12 @@ def _thread_search(run: Callable) -> Callable:
                 run(batch, item, at, until)
                 at = until
 
-    return thread_search
-
-
-def _block(run: Callable) -> Callable:
     @compiled
     def block_metadata(batch, block, total, items, owner, starts, size, pack):
         """C. One record per block."""
         item, low = owner[block], starts[block]
         run(batch, item, low, min(low + size, np.int64(batch[3][item + 1])))
 
-    return block_metadata
-
-
-def _part(run: Callable) -> Callable:
     @compiled
     def block_search(batch, block, total, items, owner, starts, size, pack):
         """D. One search per part, then from item to item."""
@@ -119,7 +107,8 @@ def _part(run: Callable) -> Callable:
             at = end
             item += np.int32(1)
 
-    return block_search
+    found = {"lookup": lookup, "thread_search": thread_search, "block_metadata": block_metadata}
+    return found | {"block_search": block_search}
 
 
 def _runner(stencil: bool, dtype: str, out_dtype: str) -> Callable:
@@ -136,7 +125,7 @@ def _runner(stencil: bool, dtype: str, out_dtype: str) -> Callable:
             apply(operation, shifted(source, begin), shifted(out, begin), size, low - begin, high - begin)
 
     else:
-        apply = _pointwise(put, _power_of_bytes if dtype == "uint8" else _power)
+        apply = _pointwise(put, _gamma_of_bytes if dtype == "uint8" else _gamma)
 
         @compiled
         def run(batch, item, low, high):
@@ -156,16 +145,6 @@ def _put_byte(out, i, value):
     out[i] = np.uint8(_saturate_uint8(value))
 
 
-@compiled
-def _power(value, exponent):
-    return _gamma(value, exponent, exponent)
-
-
-@compiled
-def _power_of_bytes(value, exponent):
-    return _gamma_of_bytes(value, exponent, exponent)
-
-
 def _pointwise(put: Callable, power: Callable) -> Callable:
     @compiled
     def pointwise(operation, source, out, count, a, b):
@@ -181,7 +160,7 @@ def _pointwise(put: Callable, power: Callable) -> Callable:
                 put(out, i, _threshold(np.float32(source[i]), a, b))
         else:
             for i in range(count):
-                put(out, i, power(np.float32(source[i]), a))
+                put(out, i, power(np.float32(source[i]), a, b))
 
     return pointwise
 
@@ -227,26 +206,27 @@ def _rows(source, row, width, height):
     )  # fmt: skip
 
 
-def _stencil(put: Callable) -> Callable:
-    @compiled
-    def blur3_row(rows, width, out, first, last):
-        """Columns `first` to `last` of a row into the row of the result."""
-        for x in range(first, last):
-            if x == 0 or x == width - 1:
-                left, right = _clamp(x - 1, width), _clamp(x + 1, width)
-                put(out, x, _blur3(_sum3(rows, left), _sum3(rows, x), _sum3(rows, right)))
-        for x in range(max(first, np.int64(1)), min(last, width - 1)):
-            put(out, x, _blur3(_sum3(rows, x - 1), _sum3(rows, x), _sum3(rows, x + 1)))
+@compiled
+def _at3(rows, x0, x1, x2, x3, x4):
+    return _blur3(_sum3(rows, x1), _sum3(rows, x2), _sum3(rows, x3))
 
+
+def _row(put: Callable, at: Callable, reach: int) -> Callable:
     @compiled
-    def blur5_sobel_row(rows, width, out, first, last):
-        """As `blur3_row`."""
+    def row(rows, width, out, first, last):
+        """Columns `first` to `last` of a row into the row of the result, those near the border by themselves."""
         for x in range(first, last):
-            if x < 2 or x >= width - 2:
+            if x < reach or x >= width - reach:
                 x0, x1 = _clamp(x - 2, width), _clamp(x - 1, width)
-                put(out, x, _at5(rows, x0, x1, x, _clamp(x + 1, width), _clamp(x + 2, width)))
-        for x in range(max(first, np.int64(2)), min(last, width - 2)):
-            put(out, x, _at5(rows, x - 2, x - 1, x, x + 1, x + 2))
+                put(out, x, at(rows, x0, x1, x, _clamp(x + 1, width), _clamp(x + 2, width)))
+        for x in range(max(first, np.int64(reach)), min(last, width - reach)):
+            put(out, x, at(rows, x - 2, x - 1, x, x + 1, x + 2))
+
+    return row
+
+
+def _stencil(put: Callable) -> Callable:
+    blur3_row, blur5_sobel_row = _row(put, _at3, 1), _row(put, _at5, 2)
 
     @compiled
     def stencil(operation, source, out, size, low, high):

@@ -3,45 +3,28 @@
 A thread owns neighbouring columns of the result and walks down the source rows. It weighs a row's pixels under each
 column's filter once (the first pass), and adds what comes out to the rows of the result whose filters reach that row.
 Where the box shrinks these are two at most: centres lie as far apart as a filter reaches. Where it grows, a row of the
-result lies between two source rows.
+result lies between two source rows. Weights along the row are the same for all rows: they are worked out once.
 
-Weights along the row are the same for all rows, so they are worked out once: those of up to four pixels lie in
-registers, of more in shared memory. Frames that can be read in words bring four pixels at a time. A byte of a word is,
-as the bits of a float32, `byte * 2**-149`, which a multiplication takes as it takes any number: with weights times
-2**126 no byte needs to be converted.
-
-Versions, 1000 boxes to 224 x 224 float32 NCHW on an H200, the L2 cold: microseconds, and millions of instructions of a
-warp for the boxes of 320 x 320. Writing the result alone takes 131.
+1000 boxes to 224 x 224 float32 NCHW on an H200, the L2 cold: microseconds, and millions of instructions of a warp for
+the boxes of 320 x 320. Writing the result alone takes 131.
 
     version                                  320 x 320  instr   48 x 48   VisDrone
-    a window per pixel (`cuda.antialias`)          777              601        603
+    a window per pixel (`per_column`)              777              601        603
     one walk                                       351    319       168        173
     two columns, few or many pixels                252              150        155
     weights without divisions                      230    176       154        156
     three pixels; eight in words (in use)          200              152        154
 
-1. A window per pixel. Each source row is weighed for every row of the result that it reaches, and each weight is worked
-   out for each of these.
-2. One walk. Predicted: 31 instructions for a source row of a column, once, so a third of the time. Measured: less than
-   half; 203 instructions for a pixel of the result, where 101 were counted by hand.
-3. Two columns of a thread share what a row needs besides its pixels, and those with one word's worth of pixels have a
-   loop of their own: 85 instructions of a source row and column become 49.
-4. A division is a call. Without it, and with weights summed as they are worked out, a thread begins sooner: boxes of
-   320 x 320 lost 66 us to that with 28 rows a thread.
-5. Shrinking by 1.5 and less needs three pixels (80 instead of 98 instructions for a row of two columns), and filters of
-   five to eight pixels have all of them a row ahead: 16 letterboxed frames of 1080p 142 to 113 us.
-
-What bounds it now: boxes of 320 x 320 issuing (75 % of all cycles, 176 million instructions at version 4, half of them
-on the integer pipe); whole frames waiting for memory with 15 warps a processor, since 120 registers leave no more.
-Longer bands help shrinking boxes and cost growing ones (with 14, 20, 28 rows 207, 200, 195 and 147, 152, 157). Tried
-and left: asking for a band's rows ahead in the L2 (frames 113 to 108, nothing for boxes), four blocks a processor. A
-processor with less shared memory than 164 KB has fewer blocks than these bounds are for; not measured there.
+Boxes of 320 x 320 are bound by issuing (75 % of all cycles, half of them on the integer pipe); whole frames wait for
+memory with 15 warps a processor, since 120 registers leave no more. Longer bands help shrinking boxes and cost growing
+ones (with 14, 20, 28 rows 207, 200, 195 and 147, 152, 157). Tried and left: asking for a band's rows ahead in the L2
+(frames 113 to 108, nothing for boxes), four blocks a processor. Not measured where a processor has less shared memory
+than 164 KB, and so fewer blocks than these bounds are for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -49,7 +32,6 @@ from octopus.backends.cuda.language import bits_as_float, cuda, device
 from octopus.kernels import geometry
 from octopus.kernels.cuda import ptx
 from octopus.kernels.cuda.rows import Pixels
-from octopus.kernels.cuda.stream_rows import coverer
 
 _window = device(geometry.filter_window)
 _weight = device(geometry.filter_weight)
@@ -57,23 +39,14 @@ _support = device(geometry.filter_support)
 _load_word, _funnel, _reciprocal = ptx.load_word, ptx.funnel, ptx.reciprocal
 _permute, _as_bits = ptx.permute, bits_as_float
 
-# Pixels under a filter that are asked for a row ahead: the least that hold all, or the most.
+# Pixels under a filter that are asked for a row ahead: the least that hold all, or the most. Three (shrinking by 1.5 or
+# less) take 80 instead of 98 instructions for a row of two columns; with eight 16 frames of 1080p take 113 us, not 142.
 FEW, TAPS, WIDE = 3, 4, 8
-# Pixels whose weights are kept. Under wider filters each is worked out anew, and pixels are read one by one.
-MOST_TAPS = 20
+MOST_TAPS = 20  # whose weights are kept; under wider filters each is worked out anew, and pixels are read one by one
+# A byte is, as a float32's bits, `byte * 2**-149`: with weights times 2**126 none needs to be converted.
 _LARGE = np.float32(2.0**126)
 _SMALL = np.float32(2.0**-23)  # what a byte's bits times such a weight are, for a value of one
 _NEVER = np.float32(np.inf)
-
-
-class Pass(NamedTuple):
-    """Device functions over a thread's local arrays, see `_along_row`; `ask` and `weigh` by the number of pixels."""
-
-    prepare: Callable
-    ask: dict[int, Callable]
-    weigh: dict[int, Callable]
-    weigh_wide: Callable
-    weigh_each: Callable
 
 
 def _words(stored: int) -> int:
@@ -81,8 +54,9 @@ def _words(stored: int) -> int:
     return WIDE * stored // 4 + 1
 
 
-def _along_row(pixels: Pixels, columns: int, words: bool) -> Pass:
-    """The first pass.
+def _along_row(pixels: Pixels, columns: int, words: bool) -> tuple[Callable, dict[int, tuple[Callable, Callable]]]:
+    """The first pass: device functions that prepare a thread's columns, and by the number of pixels what asks for a
+    row's words, and what sums them.
 
     What a thread knows of its columns lies in local arrays: in `place` and `shift` where the pixels under a filter
     begin in a row, in elements, and by how many bits they lie off that word; in `held` their words; in `near` the
@@ -93,7 +67,7 @@ def _along_row(pixels: Pixels, columns: int, words: bool) -> Pass:
     into_of = pixels.into()
     unit = _SMALL if words else np.float32(1.0)
     room, wide_room = _words(stored), columns * WIDE
-    held_room = columns * room
+    held_room, every = columns * room, columns * channels
 
     @device
     def kept(pixel, start, stop, centre, slope):
@@ -105,7 +79,7 @@ def _along_row(pixels: Pixels, columns: int, words: bool) -> Pass:
         if not words:
             return np.int32(0)
         support = _support(scale)
-        slope = _reciprocal(support)
+        slope = _reciprocal(support)  # a division is a call: without any, boxes of 320 x 320 252 to 230 us
         reach = np.int32(support + support)  # no more pixels have a weight, rounded up
         if np.float32(reach) < support + support:
             reach = np.int32(reach + np.int32(1))
@@ -176,9 +150,8 @@ def _along_row(pixels: Pixels, columns: int, words: bool) -> Pass:
 
         return weigh
 
-    ask = {taps: asker(taps) for taps in (FEW, TAPS, WIDE)}
-    weigh = {taps: weigher(taps) for taps in (FEW, TAPS, WIDE)}
-    ask_more, weigh_more, weigh_held = ask[TAPS], weigh[TAPS], weigh[WIDE]
+    ask_words, weigh = ({taps: make(taps) for taps in (FEW, TAPS, WIDE)} for make in (asker, weigher))
+    ask_more, weigh_more, weigh_held = ask_words[TAPS], weigh[TAPS], weigh[WIDE]
 
     @device
     def weigh_wide(frame, source, taps, thread, place, shift, far, held, into):
@@ -217,27 +190,49 @@ def _along_row(pixels: Pixels, columns: int, words: bool) -> Pass:
                     into[c * columns + v] += weight * np.float32(load_pixel(frame, at + np.int64(place)))
                 at += np.int64(stored)
 
-    return Pass(prepare, ask, weigh, weigh_wide, weigh_each)
+    def passes(taps):
+        """Device functions for so many pixels, `WIDE` of any number: ask for a row's words; sum them, once held."""
+        ask_held, weigh_few = ask_words[taps], weigh[taps]
+
+        @device
+        def ask(frame, source, under):
+            _, _, _, _, _, _, count, _, place, shift, _, _, held = under
+            if taps != WIDE or (words and count > np.int32(0)):
+                ask_held(frame, source, place, shift, held)
+
+        @device
+        def sums(frame, source, under, line):
+            column, across, left, last, origin, scale, count, thread, place, shift, near, far, held = under
+            for j in range(every):
+                line[j] = np.float32(0.0)
+            if taps != WIDE:
+                weigh_few(held, shift, near, line)
+            elif words and count > np.int32(0):
+                weigh_wide(frame, source, count, thread, place, shift, far, held, line)
+            else:
+                weigh_each(frame, source, column, across, scale, origin, last, left, line)
+
+        return ask, sums
+
+    return prepare, {taps: passes(taps) for taps in (FEW, TAPS, WIDE)}
 
 
 def filter_streamer(
-    pixels: Pixels, columns: int, words: bool, emit: Callable, spread: Callable, letterbox: bool
+    pixels: Pixels, columns: int, words: bool, emit: Callable, spread: Callable, cover: Callable, letterbox: bool
 ) -> Callable:
     """A device function that makes neighbouring rows of a thread's columns; its arguments are those of
-    `stream_rows.streamer`."""
-    channels, flipped = pixels.channels, pixels.flipped
-    first_pass = _along_row(pixels, columns, words)
-    prepare, cover = first_pass.prepare, coverer(channels, True, columns)
-    every, room, taps_room = columns * channels, columns * _words(pixels.stored), columns * TAPS
-    few, single, any_number = [_walk(first_pass, channels, columns, words, taps, emit) for taps in (FEW, TAPS, WIDE)]
+    `stream._streamer`."""
+    flipped, every = pixels.flipped, columns * pixels.channels
+    room, taps_room = columns * _words(pixels.stored), columns * TAPS
+    prepare, passes = _along_row(pixels, columns, words)
+    few, single, any_number = [_walk(*passes[taps], every, words, emit) for taps in (FEW, TAPS, WIDE)]
 
     @device
-    def stream(
-        frame, pitch, width, out, at, plane, row_values, row, count, first, skip, source, left, last_x, origin_x,
-        scale_x, top, last_y, origin_y, scale_y, gain, bias, before, image_columns, padding, start, change, mirrored,
-        far,
-    ):  # fmt: skip
+    def stream(given, target, first, axis_x, axis_y, gain, bias, image, start, change, far):
         """Make `count` rows from `row` on, at least one; returns where the next one goes."""
+        _, _, width, _ = given
+        left, last_x, origin_x, scale_x = axis_x
+        before, image_columns, padding, mirrored = image
         place = cuda.local.array(columns, np.int32)
         shift = cuda.local.array(columns, np.uint32)
         near = cuda.local.array(taps_room, np.float32)
@@ -248,67 +243,38 @@ def filter_streamer(
         spread(first, gain, gains)
         spread(first, bias, biases)
         if letterbox:
-            cover(first, before, image_columns, change, change, gains)  # zeros
-            cover(first, before, image_columns, padding, padding, biases)
+            cover(first, before, image_columns, padding, biases, gains)
         thread = np.int32(np.int32(cuda.threadIdx.y * cuda.blockDim.x) + cuda.threadIdx.x)
         column = np.int32(first - before)
         across = np.int32(1)
         if flipped and mirrored:
             column, across = np.int32(np.int32(image_columns - np.int32(1)) - column), np.int32(-1)
         count_x = prepare(column, across, scale_x, origin_x, last_x, left, width, thread, place, shift, near, far)
-        given = (
-            frame, pitch, out, at, plane, row_values, row, count, skip, source, column, across, left, last_x, origin_x,
-            scale_x, top, last_y, origin_y, scale_y, count_x, thread, place, shift, near, far, held, line, gains,
-            biases, start, change,
-        )  # fmt: skip
+        under = column, across, left, last_x, origin_x, scale_x, count_x, thread, place, shift, near, far, held
+        # Loops of their own for few pixels: with two columns, 85 to 49 instructions for a source row of a column.
         if words and count_x == np.int32(FEW):
-            return few(given)
+            return few(given, target, axis_y, under, line, gains, biases, start, change)
         if words and count_x == np.int32(TAPS):
-            return single(given)
-        return any_number(given)
+            return single(given, target, axis_y, under, line, gains, biases, start, change)
+        return any_number(given, target, axis_y, under, line, gains, biases, start, change)
 
     return stream
 
 
-def _walk(first_pass: Pass, channels: int, columns: int, words: bool, taps: int, emit: Callable) -> Callable:
-    """A device function: down the source rows, `taps` pixels under a filter a row ahead; `WIDE` of any number."""
-    ask_words, weigh = first_pass.ask[taps], first_pass.weigh[taps]
-    weigh_wide, weigh_each = first_pass.weigh_wide, first_pass.weigh_each
-    every = columns * channels
+def _walk(ask: Callable, sums: Callable, every: int, words: bool, emit: Callable) -> Callable:
+    """A device function: down the source rows, the words of each asked for a row ahead."""
     inverse_unit = np.float32(1.0) / _SMALL if words else np.float32(1.0)
 
     @device
-    def ask(frame, source, pixels, place, shift, held):
-        if taps != WIDE or (words and pixels > np.int32(0)):
-            ask_words(frame, source, place, shift, held)
-
-    @device
-    def sums(
-        frame, source, column, across, scale_x, origin_x, last_x, left, pixels, thread, place, shift, near, far, held,
-        line,
-    ):  # fmt: skip
-        """A row's sums, whose first words are held."""
-        for j in range(every):
-            line[j] = np.float32(0.0)
-        if taps != WIDE:
-            weigh(held, shift, near, line)
-        elif words and pixels > np.int32(0):
-            weigh_wide(frame, source, pixels, thread, place, shift, far, held, line)
-        else:
-            weigh_each(frame, source, column, across, scale_x, origin_x, last_x, left, line)
-
-    @device
-    def walk(given):
-        (
-            frame, pitch, out, at, plane, row_values, row, count, skip, source, column, across, left, last_x, origin_x,
-            scale_x, top, last_y, origin_y, scale_y, pixels, thread, place, shift, near, far, held, line, gains,
-            biases, start, change,
-        ) = given  # fmt: skip
+    def walk(given, target, axis_y, under, line, gains, biases, start, change):
+        frame, pitch, _, source = given
+        out, at, plane, row_values, row, count, skip = target
+        top, last_y, origin_y, scale_y = axis_y
         step = np.int64(pitch)
         number = np.float32(row) + np.float32(0.5)
         last_row = np.float32(last_y)
         if scale_y < np.float32(1.0):
-            # A row of the result lies between two of the source: as `stream_rows.streamer`, of weighed rows.
+            # A row of the result lies between two of the source: as `stream._streamer`, of weighed rows.
             limit_y = max(np.int32(last_y - np.int32(1)), np.int32(0))
             last_start = np.float32(limit_y)
             if last_y == np.int32(0):
@@ -317,7 +283,7 @@ def _walk(first_pass: Pass, channels: int, columns: int, words: bool, taps: int,
             current = min(np.int32(position), limit_y)
             current_row = np.float32(current)
             source = source + np.int64(np.int32(top + current)) * np.int64(pitch)
-            ask(frame, source, pixels, place, shift, held)
+            ask(frame, source, under)
             for j in range(every):
                 gains[j] = gains[j] * inverse_unit
                 start[j] = np.float32(0.0)
@@ -325,8 +291,7 @@ def _walk(first_pass: Pass, channels: int, columns: int, words: bool, taps: int,
             # In the first turn only the upper row's sums are worked out, as the change from none.
             current_row = current_row - np.float32(1.0)
             while True:
-                sums(frame, source, column, across, scale_x, origin_x, last_x, left, pixels, thread, place, shift, near,
-                     far, held, line)  # fmt: skip
+                sums(frame, source, under, line)
                 for j in range(every):
                     start[j] = start[j] + change[j]
                     change[j] = line[j] * gains[j] + biases[j] - start[j]
@@ -335,7 +300,7 @@ def _walk(first_pass: Pass, channels: int, columns: int, words: bool, taps: int,
                     until = _NEVER
                 else:
                     source = source + step
-                    ask(frame, source, pixels, place, shift, held)
+                    ask(frame, source, under)
                 while position < until:
                     emit(out, at, plane, start, change, position - current_row, gains, biases, skip)
                     at = at + np.int64(row_values)
@@ -355,17 +320,16 @@ def _walk(first_pass: Pass, channels: int, columns: int, words: bool, taps: int,
         first_row, _, centre = _window(row, scale_y, origin_y, last_y, scale_y)
         pixel, until = np.float32(first_row), min(centre + scale_y, last_row)
         source = source + np.int64(np.int32(top + first_row)) * step
-        ask(frame, source, pixels, place, shift, held)
+        ask(frame, source, under)
         while True:
             # `start` is what is known of this row of the result, `after` of the next one.
-            sums(frame, source, column, across, scale_x, origin_x, last_x, left, pixels, thread, place, shift, near,
-                 far, held, line)  # fmt: skip
+            sums(frame, source, under, line)
             # From the row's centre to the next one's: 0 to 1.
             distance = (pixel - centre) * slope
             pixel = pixel + np.float32(1.0)
             if pixel <= last_row:
                 source = source + step
-            ask(frame, source, pixels, place, shift, held)
+            ask(frame, source, under)
             weight, weight_after = np.float32(1.0) - abs(distance), max(distance, np.float32(0.0))
             total += weight
             total_after += weight_after

@@ -197,7 +197,8 @@ class CropPlan(Plan):
         call = self._kernel.work(model, described, items, most, result, transform, stream, out is None)
         launch = None if asked[0] is None or most is not None else self._kernel.prepare(call)
         if launch is not None:
-            self._keep(asked, call, launch, None if out is not None else result, transform)
+            # A caller's `out` must not stay alive here.
+            self._keep(asked, call, launch, result if out is None else None, transform)
         return result if transform is None else (result, transform)
 
     def _keep(self, asked: Asked, call: Call, launch: PreparedLaunch, result: Any, transform: Any) -> None:
@@ -209,11 +210,11 @@ class CropPlan(Plan):
             if not self._memory.is_here:
                 return
             place.handle = where() if asked[2] is None else asked[2]
-        own = (
-            None if result is None else (result, call.out.pointer),
-            None if call.transform is None else (transform, call.transform.pointer),
-        )
-        keep(self._memo, asked[0], PreparedCall(launch, where, place, own, None, transform is not None))
+        own = result, call.out.pointer
+        its = (transform, 0 if call.transform is None else call.transform.pointer)
+        makers = (lambda _: own), None if transform is None else (lambda _: its)
+        prepared = PreparedCall(launch, where, place, *makers)
+        keep(self._memo, asked[0], prepared)
 
 
 class _Memo(threading.local):
@@ -424,8 +425,8 @@ def _crop_anew(frame: Any, boxes: Any, out: Any, stream: Any, options: dict[str,
         if launch.uploads:
             place = Place(now() if stream is None else streams.handle_of(stream))
         make = partial(maker, model.unowned)
-        new = make(shape, dtype), make((n, 4), "float32") if letterbox else None
-        keep(_thread.known, asked[0], PreparedCall(launch, now, place, None, new, letterbox))
+        makers = make(shape, dtype), make((n, 4), "float32") if letterbox else None
+        keep(_thread.known, asked[0], PreparedCall(launch, now, place, *makers))
     return result if transform is None else (result, transform)
 
 

@@ -91,10 +91,8 @@ class PreparedCall(NamedTuple):
     # The handle of the stream on which the library of the arrays works now; on a CPU how many threads may work.
     where: Callable[[], int]
     place: Place | None  # the only such handle or number that this is for; None if any
-    # Of a plan: (array, address) of memory for the result, and for the transforms of letterboxed items.
-    own: tuple[tuple[Any, int] | None, tuple[Any, int] | None] | None = None
-    new: tuple[Maker, Maker | None] | None = None  # in its place what makes such a pair, given the caller's stream
-    has_transform: bool = False
+    make: Maker  # memory for the result and its address, given the caller's stream; a plan's is always the same
+    make_transform: Maker | None  # the same for the transforms of letterboxed items
 
     def run(self, asked: Asked, out: Any) -> Any:
         """The result of a call; None if it is to go the long way, since something is not as it was."""
@@ -102,20 +100,14 @@ class PreparedCall(NamedTuple):
         stream = self.where() if given is None else given
         if self.place is not None and stream != self.place.handle:
             return None
-        if out is None or self.has_transform:
-            result, transform = self.own or self._made(out is None, given)  # with `out` there need be no result
-            if result is not None and out is None:
-                out, address = result
-                addresses.insert(0, address)
-            if transform is not None:
-                addresses.insert(1, transform[1])
-                out = out, transform[0]
+        if out is None:
+            out, address = self.make(given)
+            addresses.insert(0, address)
+        if self.make_transform is not None:
+            transform, address = self.make_transform(given)
+            addresses.insert(1, address)
+            out = out, transform
         return None if self.launch(stream, addresses) else out
-
-    def _made(self, result: bool, stream: int | None) -> tuple[Any, Any]:
-        assert self.new is not None
-        make, transform = self.new
-        return make(stream) if result else None, transform and transform(stream)
 
 
 class CropKernel:

@@ -32,7 +32,7 @@ def test_a_first_call_enters_at_most_41_files(tmp_path, monkeypatch):
 def test_a_warm_call_enters_few_files_and_functions():
     frame, boxes = np.zeros((9, 9, 3), np.uint8), np.array([[1, 2, 7, 8]])
     run = CropPlan(frame, 1, 8, device="cpu").run
-    for call, most in ((run, 11), (lambda *given: crop_resize(*given, 8, device="cpu"), 17)):
+    for call, most in ((run, 12), (lambda *given: crop_resize(*given, 8, device="cpu"), 16)):
         call(frame, boxes)
         found = entered(call, frame, boxes)
         assert len({file for file, _ in found}) <= 7 and len(found) <= most, found

@@ -34,7 +34,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     An error that Octopus raises on purpose is one paragraph on stderr and exit code 1.
     """
     commands = {**COMMANDS, **_added()}
-    parser = _main_parser(commands)
+    parser = argparse.ArgumentParser(
+        "octopus", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--version", action="version", version=f"octopus {__version__}")
+    parser.add_argument("--verbose", "-v", action="store_true", help="log details")
+    parser.add_argument("command", nargs="?", help="one of those below")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="octopus COMMAND --help lists them")
+    parser.epilog = "\n".join(
+        ["commands:", *(f"  {name:<16}{command.help}" for name, command in sorted(commands.items()))]
+    )
     given = parser.parse_args(arguments)
     if given.command is None:
         parser.print_help()
@@ -49,20 +58,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OctopusError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-
-
-def _main_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        "octopus", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--version", action="version", version=f"octopus {__version__}")
-    parser.add_argument("--verbose", "-v", action="store_true", help="log details")
-    parser.add_argument("command", nargs="?", help="one of those below")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="octopus COMMAND --help lists them")
-    parser.epilog = "\n".join(
-        ["commands:", *(f"  {name:<16}{command.help}" for name, command in sorted(commands.items()))]
-    )
-    return parser
 
 
 def _added() -> dict[str, Command]:

@@ -57,10 +57,6 @@ class ArrayView:
         """A contiguous copy on the GPU, as `arrays.plan.Stage` puts it at an address there."""
         return replace(self, pointer=pointer, strides=c_strides(self.shape, self.dtype), device="cuda")
 
-    def at(self, pointer: int) -> ArrayView:
-        """The like at another address on the GPU, contiguous."""
-        return replace(self, pointer=pointer, device="cuda", owner=None)
-
     def part(self, first: int, last: int) -> ArrayView:
         """The entries from number `first` to before `last`."""
         # On a GPU the owner keeps memory alive, and may have no parts.

@@ -213,8 +213,7 @@ class CropKernel:
             return
 
         def submit(pixels: int, result: int, way_back: int) -> None:
-            out = call.out.at(result)
-            transform = call.transform and call.transform.at(way_back)
+            out, transform = call.out.packed_at(result), call.transform and call.transform.packed_at(way_back)
             self.engine.run(call._replace(frame=frame.packed_at(pixels), out=out, transform=transform), given, queue)
 
         self.stage.run(frame, (call.out, call.transform), queue, submit)

@@ -233,14 +233,9 @@ class CropSpec:
         """Shape of the result for `count` boxes."""
         return (count, *self.item)
 
-    @cached_property
-    def item_bytes(self) -> int:
-        """Of one item of the result."""
-        return math.prod(self.item) * itemsize(self.options.dtype)
-
     def nbytes(self, count: int) -> int:
         """Bytes of the result for `count` boxes."""
-        return count * self.item_bytes
+        return math.prod(self.shape(count)) * itemsize(self.dtype)
 
     @property
     def dtype(self) -> str:

@@ -17,7 +17,7 @@ from functools import partial
 
 import numpy as np
 
-from octopus.backends.cuda.language import TAIL_PLACE, bits_as_float, device, emulated, instruction
+from octopus.backends.cuda.language import TAIL_PLACE, bits_as_float, device, instruction
 from octopus.kernels.cuda.image_kind import CHUNK, DIGIT_BYTES, NARROW_PLACES, PLACES
 
 MAGIC = 0x4B000000  # bits of the float32 8388608.0, whose last bits count ones
@@ -129,9 +129,9 @@ load_weights = _active(
     f"{WORD}*4*3", WORD, early=True,
 )  # fmt: skip
 # Words of shared memory.
-load1, load2, load4 = (
+load1, load4 = (
     _active(f"load{n}", f"ld.shared{f'.v{n}' if n > 1 else ''}.b32 {_list(0, n)}, [${n}];", f"{WORD}*{n}", WORD)
-    for n in (1, 2, 4)
+    for n in (1, 4)
 )
 store1, store2, store4 = (
     _active(f"store{n}", f"st.shared{f'.v{n}' if n > 1 else ''}.b32 [$0], {_list(1, n)};", VOID, WORD, f"{WORD}*{n}")
@@ -190,33 +190,8 @@ fence = _active("fence", "membar.gl;", VOID)  # all see what was written before 
 # On a 64-bit word of device memory; what was there before.
 atomic_add = _active("atomic_add", "atom.global.add.u64 $0, [$1], $2;", LONG, AT, LONG)
 
-store_float = _active("store_float", "st.global.cs.f32 [$0], $1;", VOID, AT, FLOAT)
 store_word = _active("store_words", "st.global.cs.b32 [$0], {$1};", VOID, AT, f"{WORD}*1")
 store_words = _active("store_words", "st.global.cs.v4.b32 [$0], {$1, $2, $3, $4};", VOID, AT, f"{WORD}*4")
-
-
-def _float32_text(count: int) -> str:
-    return f"st.global.cs{f'.v{count}' if count > 1 else ''}.f32 [$0], {_list(1, count)};"
-
-
-def _float16_text(count: int, pairs: bool) -> str:
-    """Two float16 per 32-bit register; the first of them in its lower half."""
-    if count == 1:
-        return "{.reg .b16 h; cvt.rn.f16.f32 h, $1; st.global.cs.b16 [$0], h;}"
-    words = [f"w{i}" for i in range(count // 2)]
-    lines = [f".reg .b32 {', '.join(words)}; .reg .b16 lo, hi;"]
-    for i, word in enumerate(words):
-        low, high = f"${2 * i + 1}", f"${2 * i + 2}"
-        if pairs:
-            lines.append(f"cvt.rn.f16x2.f32 {word}, {high}, {low};")
-        else:
-            lines.append(f"cvt.rn.f16.f32 lo, {low}; cvt.rn.f16.f32 hi, {high}; mov.b32 {word}, {{lo, hi}};")
-    return _stored(lines, words)
-
-
-def _stored(lines: list[str], words: list[str]) -> str:
-    vector = f".v{len(words)}" if len(words) > 1 else ""
-    return "{" + " ".join([*lines, f"st.global.cs{vector}.b32 [$0], {{{', '.join(words)}}};"]) + "}"
 
 
 def _bfloat16_text(word: str, value: str) -> str:
@@ -228,25 +203,26 @@ def _bfloat16_text(word: str, value: str) -> str:
     )
 
 
-# Bits of the bfloat16 nearest to a float32, ties to even.
-bfloat16_of = instruction("bfloat16_of", _bfloat16_text("$0", "$1"), WORD, FLOAT, early=True)
-
-
-def _bfloat16_store(count: int, pairs: bool) -> str:
-    """Two bfloat16 per 32-bit register; memory is seen as uint16."""
-    if count == 1 and pairs:
-        return "{.reg .b16 h; cvt.rn.bf16.f32 h, $1; st.global.cs.b16 [$0], h;}"
+def _half_text(kind: str, count: int, pairs: bool) -> str:
+    """Two numbers of 16 bits, "f16" or "bf16", per 32-bit register; the first of them in its lower half."""
+    by_integers = kind == "bf16" and not pairs
     if count == 1:
-        return f"{{.reg .b32 w; .reg .b16 h; {_bfloat16_text('w', '$1')} cvt.u16.u32 h, w; st.global.cs.b16 [$0], h;}}"
+        made, bits = f"cvt.rn.{kind}.f32 h, $1;", ".reg .b16 h;"
+        if by_integers:
+            made, bits = f"{_bfloat16_text('w', '$1')} cvt.u16.u32 h, w;", ".reg .b32 w; .reg .b16 h;"
+        return f"{{{bits} {made} st.global.cs.b16 [$0], h;}}"
     words = [f"w{i}" for i in range(count // 2)]
-    lines = [f".reg .b32 {', '.join(words)}, lo, hi;"]
+    lines = [f".reg .b32 {', '.join(words)}{', lo, hi;' if kind == 'bf16' else '; .reg .b16 lo, hi;'}"]
     for i, word in enumerate(words):
         low, high = f"${2 * i + 1}", f"${2 * i + 2}"
         if pairs:
-            lines.append(f"cvt.rn.bf16x2.f32 {word}, {high}, {low};")
-        else:
+            lines.append(f"cvt.rn.{kind}x2.f32 {word}, {high}, {low};")
+        elif by_integers:
             lines.append(f"{_bfloat16_text('lo', low)} {_bfloat16_text('hi', high)} prmt.b32 {word}, lo, hi, 0x5410;")
-    return _stored(lines, words)
+        else:
+            lines.append(f"cvt.rn.f16.f32 lo, {low}; cvt.rn.f16.f32 hi, {high}; mov.b32 {word}, {{lo, hi}};")
+    vector = f".v{len(words)}" if len(words) > 1 else ""
+    return f"{{{' '.join(lines)} st.global.cs{vector}.b32 [$0], {{{', '.join(words)}}};}}"
 
 
 def _uint8_text(count: int, saturate: bool) -> str:
@@ -268,30 +244,19 @@ def _uint8_text(count: int, saturate: bool) -> str:
 def streaming_store(dtype: str, count: int, saturate: bool, pairs: bool) -> Callable:
     """`store(out, index, values)` for a tuple of `count` float32, in one store that leaves the cache first.
 
-    Parameters
-    ----------
-    dtype : {"float32", "float16", "bfloat16", "uint8"}
-        Of `out`.
-    count : {1, 2, 4, 16}
-        1, 2, 4 or 16 for uint8, up to 4 for the others. The address must be a multiple of the size of all of them.
-    saturate : bool
-        uint8: whether values may lie outside 0 to 255.
-    pairs : bool
-        float16, bfloat16: whether the GPU converts two numbers at once (compute capability 8.0).
+    `count` is 1, 2, 4 or 16 for uint8, up to 4 for others; the address is a multiple of their size. `saturate`: values
+    may lie outside 0 to 255. `pairs`: the GPU converts two numbers at once to 16 bits (compute capability 8.0).
     """
-    text = {
-        "float32": lambda: _float32_text(count),
-        "float16": lambda: _float16_text(count, pairs),
-        "bfloat16": lambda: _bfloat16_store(count, pairs),
-        "uint8": lambda: _uint8_text(count, saturate),
-    }[dtype]()
+    if dtype == "float32":
+        text = f"st.global.cs{f'.v{count}' if count > 1 else ''}.f32 [$0], {_list(1, count)};"
+    elif dtype == "uint8":
+        text = _uint8_text(count, saturate)
+    else:
+        text = _half_text({"float16": "f16", "bfloat16": "bf16"}[dtype], count, pairs)
     return _active(f"store_{dtype}_{count}", text, VOID, AT, f"{FLOAT}*{count}")
 
 
 @device
-def _as_float(value):
+def as_float(value):
+    """`8388608 + value` for a value below 2**23, by putting it into that number's last bits."""
     return bits_as_float(value | np.uint32(MAGIC))
-
-
-# `8388608 + value` for a value below 2**23, by putting it into that number's last bits.
-as_float = emulated("as_float", _as_float)

@@ -1,19 +1,10 @@
 """Images of any size in one launch, simply: one thread per output pixel. Rung 1 of the ladder, and its reference.
 
 A block makes a tile of 8 rows and 32 columns of one image's result, and finds that image by a search among the first
-tiles of all. A thread walks over the source pixels under the filter of its output pixel, row by row: it weighs a row's
-pixels, with `rounding="pillow"` rounds their sum as Pillow does between its passes, and weighs that sum. It reads any
-dtype by any strides and knows every filter, rounding and order of results, in float64, so that it can be compared with
-everything.
-
-What it costs: no source row is shared by the output rows under whose filters it lies, and every weight is worked out
-for every source row anew. A filter of `t` taps costs `t * t` weights and loads per value where two passes need `2 * t`.
-
-======  ==============================================  ==============================  =====================
-rung    kernel                                          predicted                       measured
-======  ==============================================  ==============================  =====================
-1       this one: a thread per output pixel             bound by `t * t` weights        see the study `images`
-======  ==============================================  ==============================  =====================
+tiles of all. It reads any dtype by any strides and knows every filter, rounding and order of results, in float64, so
+that it can be compared with everything. No source row is shared by the output rows under whose filters it lies, and
+every weight is worked out for every source row anew: a filter of `t` taps costs `t * t` weights and loads per value
+where two passes need `2 * t`. What that costs is measured in `image_tiles`.
 """
 
 from __future__ import annotations
@@ -44,18 +35,14 @@ def build(
 ) -> Callable:
     """The kernel for one kind of call; names as in `octopus.images.spec.ImageSpec`, `code` from `filter_code`.
 
-    Its arguments are the table twice, as int64 and as int32, the number of its records, the result, then the height
-    and width of a batch's items, patch, merge and temporal of rows, and gain, bias and padding of four channels. The
-    grid has as many blocks of 256 threads as the last image's first tile and its tiles come to::
+    The grid has as many blocks of 256 threads as the last image's first tile and its tiles come to::
 
         blockIdx.x = first tile of the image + band * tiles across + strip
         threadIdx.x = row within the tile * IMAGE_COLUMNS + column within the tile
     """
-    sample = (
-        _nearest(source, channels) if code == images.NEAREST else _filtered(source, channels, code, antialias, rounding)
-    )
+    nearest, whole_items = code == images.NEAREST, kind == "batch"
+    sample = _nearest(source, channels) if nearest else _filtered(source, channels, code, antialias, rounding)
     store, place = ptx.streaming_store(dtype, 1, saturate=True, pairs=False), _place(kind, layout, channels)
-    whole_items = kind == "batch"
 
     def images_kernel(
         table, words, count, out, item_height, item_width, patch, merge, temporal,
@@ -108,38 +95,40 @@ def _place(kind: str, layout: str, channels: int) -> Callable:
     """A device function: element of a pixel's first channel, step from channel to channel, copies, and their step."""
     planar = layout == "NCHW"
 
+    @device
     def in_image(out, y, x, height, width, patch, merge, temporal):
         pixel = np.int64(y) * width + x
         if planar:
             return out + pixel, np.int64(height) * width, 1, np.int64(0)
         return out + pixel * channels, np.int64(1), 1, np.int64(0)
 
+    @device
     def row_of(out, y, x, width, patch, merge):
         grid_y, grid_x = y // patch, x // patch
         block = np.int64(grid_y // merge) * (width // (patch * merge)) + grid_x // merge
         return out + (block * merge + grid_y % merge) * merge + grid_x % merge
 
-    row_of = device(row_of)
-
+    @device
     def in_rows(out, y, x, height, width, patch, merge, temporal):
         area = np.int64(patch) * patch
         pixel = np.int64(y % patch) * patch + x % patch
         first = row_of(out, y, x, width, patch, merge) * channels * temporal * area + pixel
         return first, temporal * area, temporal, area
 
+    @device
     def in_interleaved_rows(out, y, x, height, width, patch, merge, temporal):
         pixel = np.int64(y % patch) * patch + x % patch
         row = row_of(out, y, x, width, patch, merge)
         return (row * patch * patch + pixel) * channels, np.int64(1), 1, np.int64(0)
 
-    chosen = {"CTPP": in_rows, "PPC": in_interleaved_rows}.get(layout, in_image) if kind == "rows" else in_image
-    return device(chosen)
+    return {"CTPP": in_rows, "PPC": in_interleaved_rows}[layout] if kind == "rows" else in_image
 
 
 def _nearest(source: str, channels: int) -> Callable:
     """A device function: a pixel of the resized image is one of the source."""
     load = ptx.LOADS_AT[source]
 
+    @device
     def sample(words, at, pointer, plane_step, row, column, values):
         y = _nearest_pixel(row, words[at + HEIGHT], words[at + ROWS])
         x = _nearest_pixel(column, words[at + WIDTH], words[at + COLUMNS])
@@ -147,7 +136,7 @@ def _nearest(source: str, channels: int) -> Callable:
         for c in range(channels):
             values[c] = np.float64(load(address + c * plane_step))
 
-    return device(sample)
+    return sample
 
 
 def _axis(code: int, antialias: bool) -> tuple[Callable, Callable]:
@@ -155,11 +144,11 @@ def _axis(code: int, antialias: bool) -> tuple[Callable, Callable]:
     curve, whole = device(images.CURVES[code]), code == images.TORCH_BICUBIC
     reach = images.filter_support(code)
 
+    @device
     def weight(pixel, centre, narrow):
         return curve((np.float64(pixel) - centre + 0.5) * narrow)
 
-    weight = device(weight)
-
+    @device
     def axis(index, size, count):
         scale, spread = _axis_scale(size, count, antialias)
         start, stop, centre = _window(index, scale, reach * spread, size)
@@ -170,7 +159,7 @@ def _axis(code: int, antialias: bool) -> tuple[Callable, Callable]:
             total += weight(pixel, centre, narrow)
         return start, stop, centre, narrow, total
 
-    return device(axis), weight
+    return axis, weight
 
 
 def _filtered(source: str, channels: int, code: int, antialias: bool, rounding: str) -> Callable:
@@ -178,6 +167,7 @@ def _filtered(source: str, channels: int, code: int, antialias: bool, rounding: 
     load, (axis, weight) = ptx.LOADS_AT[source], _axis(code, antialias)
     fixed, rounded = rounding == "pillow", rounding == "uint8"
 
+    @device
     def sample(words, at, pointer, plane_step, row, column, values):
         height, width = np.int64(words[at + HEIGHT]), np.int64(words[at + WIDTH])
         top, bottom, centre_y, narrow_y, total_y = axis(row, height, words[at + ROWS])
@@ -209,14 +199,13 @@ def _filtered(source: str, channels: int, code: int, antialias: bool, rounding: 
             if rounded:
                 values[c] = (min(max(values[c], 0.0), 255.0) + ROUND) - ROUND
 
-    return device(sample)
+    return sample
 
 
 def build_padding(dtype: str) -> Callable:
     """The kernel that fills what is left of each image's rows with 0, and writes which rows are an image's.
 
-    Its arguments are the table as int64 and as int32, rows per image, pixels of a patch, values of a row, the result
-    (N, most, values) and the mask (N, most), int32. `PAD_BLOCKS` blocks work for each image.
+    The result is (N, `most`, `values`), the mask (N, `most`), int32; `area` are the pixels of a patch.
     """
     store = ptx.streaming_store(dtype, 1, saturate=True, pairs=False)
 

@@ -109,9 +109,6 @@ TABLE = {
     "load_float32_at": _at(ctypes.c_float),
     "load_words_if": load_words_if,
     "load_byte_if": lambda source, index, wanted: np.uint32(source[index]) if wanted else np.uint32(0),
-    "load_half_if": lambda source, index, wanted: (
-        np.uint32(source[index : index + 2].view(np.uint16)[0]) if wanted else np.uint32(0)
-    ),
     "prefetch": lambda frame, index: None,
     "funnel": lambda low, high, shift: np.uint32((int(high) << 32 | int(low)) >> int(shift) & 0xFFFFFFFF),
     "permute": permute,
@@ -121,6 +118,7 @@ TABLE = {
     "pack": lambda a, b, c, d: join_bytes(*(value - MAGIC for value in (a, b, c, d))),
     "dot_bytes": lambda word, factors, total: _dot(word, factors, total, [_byte(word, i) for i in range(4)]),
     "dot_halves": lambda word, factors, total: _dot(word, factors, total, _halves(word)),
+    "byte_mask": lambda low, high: np.uint32((1 << int(high)) - (1 << int(low))),
     "quotient": lambda dividend, divisor: np.int32(int(dividend) // int(divisor)),
     "store_words": store_words,
     **{f"store_{d}_{n}": _store(d) for d in ("float32", "float16", "bfloat16", "uint8") for n in (1, 2, 3, 4, 16)},

@@ -96,6 +96,10 @@ pack_halves = instruction("pack_halves", "cvt.pack.sat.u16.s32 $0, $2, $1;", WOR
 # The sum of a word's bytes (halves), each times the byte of another beside it, and a third number.
 dot_bytes = instruction("dot_bytes", "dp4a.u32.u32 $0, $1, $2, $3;", WORD, WORD, WORD, WORD)
 dot_halves = instruction("dot_halves", "dp2a.lo.u32.u32 $0, $1, $2, $3;", WORD, WORD, WORD, WORD)
+# The bits from one number to below another, of at most 31.
+byte_mask = instruction(
+    "byte_mask", "{.reg .b32 a, b; shl.b32 a, 1, $1; shl.b32 b, 1, $2; sub.u32 $0, b, a;}", WORD, INT, INT, early=True
+)
 # Of two int32 that are not negative, rounded down, without the 64 bits that Numba would take.
 quotient = instruction("quotient", "div.u32 $0, $1, $2;", INT, INT, INT)
 # The value; the compiler doesn't know that, and so doesn't unroll a loop that it counts.
@@ -172,19 +176,16 @@ wait_narrow = _active("wait_narrow", f"cp.async.wait_group {NARROW_PLACES - 2};"
 wait_all = _active("wait_all", "cp.async.wait_all;", VOID)
 
 
-# Sixteen bytes past the L1, a byte and two; zeros unless wanted, and nothing waits for them.
+# Sixteen bytes past the L1, and a byte; zeros unless wanted, and nothing waits for them.
 load_words_if = instruction(
     "load_words_if",
     "{.reg .pred p; setp.ne.u32 p, $5, 0; mov.u32 $0, 0; mov.u32 $1, 0; mov.u32 $2, 0; mov.u32 $3, 0; @p "
     + _FOUR.format("u32") + "}",
     f"{WORD}*4", AT, WORD, early=True,
 )  # fmt: skip
-load_byte_if, load_half_if = (
-    instruction(
-        f"load_{name}_if", f"{{.reg .pred p; setp.ne.u32 p, $2, 0; mov.u32 $0, 0; @p ld.global.nc.{kind} $0, [$1];}}",
-        WORD, AT, WORD, early=True,
-    )
-    for name, kind in (("byte", "u8"), ("half", "u16"))
+load_byte_if = instruction(
+    "load_byte_if", "{.reg .pred p; setp.ne.u32 p, $2, 0; mov.u32 $0, 0; @p ld.global.nc.u8 $0, [$1];}",
+    WORD, AT, WORD, early=True,
 )  # fmt: skip
 fence = _active("fence", "membar.gl;", VOID)  # all see what was written before it first
 # On a 64-bit word of device memory; what was there before.

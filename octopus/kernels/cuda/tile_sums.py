@@ -1,14 +1,14 @@
 """Mean and flag of every tile of an image in one launch, which reads the bytes of tiles once, and little else.
 
-A block sums bands of rows of one tile; large tiles get many blocks, so that one alone uses a whole GPU. Inside a row a
-thread loads 16 bytes at a multiple of 16, wherever the tile begins; values at a row's ends are loaded one by one::
+A block sums bands of rows of one tile; large tiles get many blocks, so that one alone uses a whole GPU. A thread loads
+16 bytes at a multiple of 16, wherever rows begin and end, and leaves out of the sum what isn't the tile's::
 
     bytes of the image    0               16              32              48
     a row of the tile     .  .  .  .  x x x x x x x x x x x x x x x x x x .  .
-    loads                             e e |      chunk    |      chunk    | e
+    chunks                |               |               |               |
 
-Chunks of all rows of a band are counted through, and so are ends: threads next to each other take neighbours, however
-narrow the tile is. A thread has two chunks and one end under way at a time; what lies beyond its band it doesn't load.
+Chunks of all rows of a band are counted through: threads next to each other take neighbours, however narrow the tile
+is. A thread has two under way at a time; those that reach beyond the image itself it loads byte by byte.
 
 The blocks of a tile meet in one 64-bit word: the lower 48 bits take the sum, the upper 16 count the blocks, so that
 one atomic addition does both, and tells the last block that it is the last. That one writes mean and flag and leaves
@@ -30,8 +30,7 @@ from octopus.kernels.cuda.tile_grid import CHUNK, THREADS, Kind
 
 COUNT_SHIFT = 48  # of the number of blocks in a tile's word
 SUM_MASK = (1 << COUNT_SHIFT) - 1
-ONES = np.uint32(0x01010101)
-LAST = CHUNK - 1
+SPREAD, ONES = 0x00204081, 0x01010101  # four bits times the first have one in each byte, among others
 
 
 def build(kind: Kind) -> Callable:
@@ -62,13 +61,15 @@ def build(kind: Kind) -> Callable:
                 means[tile] = np.nan
                 flags[tile] = 0
             return
+        end = head + (np.int64(height) - 1) * pitch + np.int64(width) * pixel
         first, row_bytes = head + np.int64(top) * pitch + np.int64(left) * pixel, np.int32(across * pixel)
         band = max(quotient(share, row_bytes), np.int32(1))
         bands = quotient(np.int32(rows + band - np.int32(1)), band)
         total, missing, part = np.int64(0), np.int64(0), block
         while part < bands:
             begin = np.int32(part * band)
-            found, gone = sum_rows(source, first, pitch, row_bytes, begin, min(np.int32(begin + band), rows), nodata)
+            stop = min(np.int32(begin + band), rows)
+            found, gone = sum_rows(source, head, end, first, pitch, row_bytes, begin, stop, nodata)
             total += found
             missing += gone
             part = np.int32(part + blocks)
@@ -86,75 +87,87 @@ def build(kind: Kind) -> Callable:
 def _sum_rows(kind: Kind) -> Callable:
     """A device function: what a thread adds up of the rows from `begin` to below `stop`, and how many are no data."""
     wide, skips = kind.dtype == "uint16", kind.nodata
-    dot, load_end = (ptx.dot_halves, ptx.load_half_if) if wide else (ptx.dot_bytes, ptx.load_byte_if)
-    places = CHUNK // 2 if wide else CHUNK  # of values at one end of a row
-    both, item = 2 * places, CHUNK // places
+    dot = ptx.dot_halves if wide else ptx.dot_bytes
+    low, bits = (0x7FFF7FFF, 16) if wide else (0x7F7F7F7F, 8)
+    load, load_chunk, bits_between = ptx.load_byte_if, ptx.load_words_if, ptx.byte_mask
+    copies, tops = (0x00010001, 0x80008000) if wide else (ONES, 0x80808080)
 
     @device
-    def equal(word, nodata):
+    def factors(mask):
+        """1 for each value of a word that counts; `mask` has a bit for each byte."""
         if wide:
-            return np.int32((word & 0xFFFF) == nodata) + np.int32((word >> 16) == nodata)
-        low = np.int32((word & 0xFF) == nodata) + np.int32(((word >> 8) & 0xFF) == nodata)
-        return low + np.int32(((word >> 16) & 0xFF) == nodata) + np.int32((word >> 24) == nodata)
+            return np.uint32((mask & 1) | ((mask & 4) << 6))
+        return np.uint32(np.uint32((mask & 15) * SPREAD) & ONES)
 
     @device
-    def sum_of(words):
-        total = dot(words[0], ONES, dot(words[1], ONES, np.uint32(0)))
-        return np.int64(dot(words[2], ONES, dot(words[3], ONES, total)))
+    def sum_of(words, mask):
+        total = dot(words[1], factors(mask >> 4), dot(words[0], factors(mask), np.uint32(0)))
+        return np.int64(dot(words[3], factors(mask >> 12), dot(words[2], factors(mask >> 8), total)))
 
     @device
-    def absent_in(words, nodata):
-        return equal(words[0], nodata) + equal(words[1], nodata) + equal(words[2], nodata) + equal(words[3], nodata)
+    def equal(word, mask, nodata):
+        """How many values of a word are no data, all at once: a value's top bit says whether any of its bits differ."""
+        other = np.uint32(word ^ np.uint32(nodata * copies))
+        same = np.uint32(((np.uint32(other & low) + low) | other) & tops) ^ tops
+        kept = factors(mask)
+        if wide:
+            kept = np.uint32((kept & 1) | ((kept & 256) << 8))
+        return np.int32(cuda.popc(np.uint32((np.uint32(same) >> (bits - 1)) & kept)))
+
+    @device
+    def absent_in(words, mask, nodata):
+        count = equal(words[0], mask, nodata) + equal(words[1], mask >> 4, nodata)
+        return count + equal(words[2], mask >> 8, nodata) + equal(words[3], mask >> 12, nodata)
 
     @device
     def locate(start, row_bytes, column):
-        """Where a row's chunk begins, and whether it is one."""
-        at = ((start + LAST) & -CHUNK) + np.int64(column) * CHUNK
-        return at, at + CHUNK <= start + row_bytes
+        """Chunk number `column` of a row: where it begins, and a bit for each of its bytes that the row has."""
+        at = (start & -CHUNK) + np.int64(column) * CHUNK
+        high = np.int32(min(start + row_bytes - at, CHUNK))
+        return at, bits_between(np.int32(max(start - at, 0)), high) if high > 0 else np.uint32(0)
 
     @device
-    def locate_end(start, row_bytes, place):
-        """The same for a value before the chunks of a row or, from `places` on, behind them."""
-        behind = start + row_bytes
-        head = min((start + LAST) & -CHUNK, behind)
-        tail = max(behind & -CHUNK, head)
-        at = (start if place < places else tail) + (place & (places - 1)) * item
-        return at, at < (head if place < places else behind)
+    def word(source, at, mask):
+        a, b = load(source, at, np.uint32(mask & 1)), load(source, at + 1, np.uint32(mask & 2))
+        c, d = load(source, at + 2, np.uint32(mask & 4)), load(source, at + 3, np.uint32(mask & 8))
+        return np.uint32(a | b << 8 | c << 16 | d << 24)
 
     @device
-    def sum_rows(source, first, pitch, row_bytes, begin, stop, nodata):
-        thread, columns = np.int32(cuda.threadIdx.x), np.int32(row_bytes >> 4)
-        row, column, down, right = stop, np.int32(0), np.int32(0), np.int32(0)
-        if columns > 0:
-            down, row = quotient(np.int32(THREADS), columns), quotient(thread, columns)
-            right, column = np.int32(THREADS - down * columns), np.int32(thread - row * columns)
-            row = np.int32(begin + row)
-        line, place = np.int32(begin + thread // both), np.int32(thread % both)
-        if (first | pitch | row_bytes) & LAST == 0:
-            line = stop  # there are no ends
+    def singly(source, at, mask):
+        """A chunk that reaches beyond the image, whose other bytes may not be read."""
+        first, second = word(source, at, mask), word(source, at + 4, mask >> 4)
+        return first, second, word(source, at + 8, mask >> 8), word(source, at + 12, mask >> 12)
+
+    @device
+    def sum_rows(source, head, end, first, pitch, row_bytes, begin, stop, nodata):
+        # As many chunks as any row has: all begin alike if the pitch is a multiple of a chunk.
+        lead = np.int32(first & 15) if pitch & 15 == 0 else np.int32(15)
+        columns, thread = np.int32((lead + row_bytes + 15) >> 4), np.int32(cuda.threadIdx.x)
+        down, row = quotient(np.int32(THREADS), columns), quotient(thread, columns)
+        right, column = np.int32(THREADS - down * columns), np.int32(thread - row * columns)
+        row = np.int32(begin + row)
         total, missing = np.int64(0), np.int64(0)
-        while row < stop or line < stop:
-            at, whole = locate(first + row * pitch, row_bytes, column)
-            wanted = np.uint32(row < stop and whole)
+        while row < stop:
+            at, mask = locate(first + row * pitch, row_bytes, column)
             row, column = np.int32(row + down), np.int32(column + right)
             if column >= columns:
                 row, column = np.int32(row + 1), np.int32(column - columns)
-            at_b, whole = locate(first + row * pitch, row_bytes, column)
-            wanted_b = np.uint32(row < stop and whole)
+            at_b, mask_b = locate(first + row * pitch, row_bytes, column)
+            mask_b = mask_b if row < stop else np.uint32(0)
             row, column = np.int32(row + down), np.int32(column + right)
             if column >= columns:
                 row, column = np.int32(row + 1), np.int32(column - columns)
-            at_c, inside = locate_end(first + line * pitch, row_bytes, place)
-            wanted_c = np.uint32(line < stop and inside)
-            line = np.int32(line + THREADS // both)
-            # All are under way before any is waited for.
-            words = ptx.load_words_if(source, at, wanted)
-            more = ptx.load_words_if(source, at_b, wanted_b)
-            value = load_end(source, at_c, wanted_c)
-            total += sum_of(words) + sum_of(more) + value
+            inside, inside_b = at >= head and at + CHUNK <= end, at_b >= head and at_b + CHUNK <= end
+            # Both are under way before either is waited for.
+            words = load_chunk(source, at, mask if inside else np.uint32(0))
+            more = load_chunk(source, at_b, mask_b if inside_b else np.uint32(0))
+            if not inside:
+                words = singly(source, at, mask)
+            if not inside_b:
+                more = singly(source, at_b, mask_b)
+            total += sum_of(words, mask) + sum_of(more, mask_b)
             if skips:
-                missing += absent_in(words, nodata) * np.int32(wanted) + absent_in(more, nodata) * np.int32(wanted_b)
-                missing += np.int32(value == nodata) * np.int32(wanted_c)
+                missing += absent_in(words, mask, nodata) + absent_in(more, mask_b, nodata)
         return total, missing
 
     return sum_rows

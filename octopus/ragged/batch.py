@@ -17,7 +17,6 @@ from octopus.errors import InputError, shown_type
 from octopus.ragged import convert
 from octopus.ragged.blockmap import offsets_of
 from octopus.ragged.check import (
-    check_elements,
     check_offsets,
     check_shapes,
     check_sides,
@@ -91,8 +90,8 @@ class RaggedBatch:
             check_shapes(len(self), shapes)
         if self.offsets_on_host:
             check_offsets(self.size, offsets, shapes)
-        elif shapes is not None:
-            check_elements(self.size, shapes)
+        elif shapes is not None and (elements := sum(shapes.prod(axis=1).tolist())) != self.size:
+            raise InputError(f"items of these shapes have {elements} values together, found {self.size}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied by way of the constructor, which checks the sizes anew and makes them read-only."""
@@ -335,11 +334,10 @@ class RaggedBatch:
             raise InputError(f"{what} takes a batch of tensors, found values that are {shown_type(self.values)}")
         return self.values
 
-    def _host_offsets(self, what: str) -> np.ndarray:
+    def _host_offsets(self, what: str) -> Any:
         if not self.offsets_on_host:
             raise InputError(f"{what} needs the offsets on the host, they are in GPU memory; use offsets_to_host()")
-        on_host: np.ndarray = self.offsets
-        return on_host
+        return self.offsets
 
 
 def _facts(values: ArrayView) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from octopus.arrays.memo import dynamo_disabled
 from octopus.arrays.views import view_of
 from octopus.backends import cache
 from octopus.errors import InputError, shown
-from octopus.kernels.operations import POINTWISE
 from octopus.ragged.check import check_rising, sealed, whole
 
 Strategy = Literal["lookup", "thread_search", "block_metadata", "block_search"]
@@ -40,10 +39,8 @@ class BlockMap:
         int32 where the elements can be counted in it.
     owner : ndarray, int32, or None
         Item of each element (`lookup`) or of each block (`block_metadata`).
-    starts : ndarray, (blocks,), int64, or None
-        First element of each block (`block_metadata`).
-    threshold : int
-        Elements of a block at most (`block_metadata`), else 0.
+    starts, threshold : ndarray, (blocks,), int64, or None; int
+        First element of each block, and of how many it has at most (`block_metadata`), else 0.
     checked : bool
         Whether the maker vouches for the arrays and hands them over: they are neither copied nor made sure of.
     """
@@ -102,8 +99,7 @@ def build(strategy: Strategy, offsets: Any, *, threshold: int = DEFAULT_THRESHOL
     Raises
     ------
     InputError
-        For an unknown strategy, another threshold, offsets that fall or don't start at 0, or more than 2**31 - 1 items
-        or blocks.
+        For anything else, or more than 2**31 - 1 items or blocks.
 
     Examples
     --------
@@ -178,35 +174,29 @@ def _checked(offsets: Any) -> NDArray[np.integer]:
     return array
 
 
-def strategy_for(device: str, operation: str) -> Strategy:
-    """The strategy that was found the fastest for such operations on this device, or the default."""
-    found = _stored(device).get("pointwise" if operation in POINTWISE else "stencil", DEFAULT)
-    return found if is_strategy(found) else DEFAULT
-
-
-def threshold_for(device: str) -> int:
-    """Elements per block of `block_metadata` that were found the fastest on this device, or the default."""
-    found = _stored(device).get("threshold")
-    return found if type(found) is int and 0 < found <= INT32_MAX else DEFAULT_THRESHOLD
+@lru_cache(maxsize=4)
+def tuned(device: str) -> dict[str, Any]:
+    """What `tune` found the fastest on this device: a strategy for "pointwise" and for "stencil" operations, and the
+    "threshold" of `block_metadata`; defaults for what is not there."""
+    text = cache.load(_tuned_file(device))
+    try:
+        stored = json.loads(text) if text else {}
+    except ValueError:
+        stored = {}
+    found: dict[str, Any] = {"pointwise": DEFAULT, "stencil": DEFAULT, "threshold": DEFAULT_THRESHOLD}
+    for name, value in stored.items() if isinstance(stored, dict) else ():
+        if is_strategy(value) or (name == "threshold" and type(value) is int and 0 < value <= INT32_MAX):
+            found[name] = value
+    return found
 
 
 def store(device: str, choice: dict[str, str], threshold: int) -> None:
     """Keep a strategy per group of operations for this device and this version of the kernels."""
-    cache.store(_file(device), json.dumps(choice | {"threshold": threshold}, indent=1))
-    _stored.cache_clear()
+    cache.store(_tuned_file(device), json.dumps(choice | {"threshold": threshold}, indent=1))
+    tuned.cache_clear()
 
 
-@lru_cache(maxsize=4)
-def _stored(device: str) -> dict[str, Any]:
-    text = cache.load(_file(device))
-    try:
-        found = json.loads(text) if text else {}
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _file(device: str) -> str:
+def _tuned_file(device: str) -> str:
     name = "cpu"
     if device == "cuda":
         name = "".join(c if c.isalnum() else "-" for c in backends.cuda.device.current().name.lower())

@@ -127,13 +127,6 @@ def check_shapes(count: int, shapes: np.ndarray) -> None:
             raise InputError(f"item {int(np.argmax(elements))} has more elements than any memory")
 
 
-def check_elements(size: int, shapes: np.ndarray) -> None:
-    """Items of these shapes must have `size` values together; offsets on the GPU can't tell."""
-    elements = sum(shapes.prod(axis=1).tolist())
-    if elements != size:
-        raise InputError(f"items of these shapes have {elements} values together, found {size}")
-
-
 def check_offsets(size: int, offsets: np.ndarray, shapes: np.ndarray | None) -> None:
     """Offsets on the host must cut `size` values into items of these shapes."""
     if offsets[0] != 0 or offsets[-1] != size:

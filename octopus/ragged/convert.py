@@ -39,8 +39,7 @@ def _torch() -> Any:
     return need("torch", "PyTorch", "pip install torch")
 
 
-def _arrow() -> Any:
-    return need("pyarrow", "Arrow", "pip install pyarrow")
+ARROW = "pyarrow", "Arrow", "pip install pyarrow"
 
 
 def joined(items: Iterable[Any]) -> tuple[Any, np.ndarray]:
@@ -177,9 +176,8 @@ def _tensor(torch: Any, array: Any, name: str) -> Any:
 
 def from_arrow(array: Any) -> tuple[np.ndarray, np.ndarray]:
     """Flat values and offsets of a list array; see `RaggedBatch.from_arrow`."""
-    arrow = _arrow()
+    arrow = need(*ARROW)
     array = _one_array(arrow, array)
-    _check_lists(arrow.types, array)
     if arrow.types.is_fixed_size_list(array.type):
         side = array.type.list_size
         offsets, first = np.arange(len(array) + 1, dtype=np.int64) * side, array.offset * side
@@ -194,7 +192,7 @@ def from_arrow(array: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _one_array(arrow: Any, array: Any) -> Any:
-    """An array of pyarrow, from whatever offers Arrow's C interface."""
+    """An array of lists of pyarrow, from whatever offers Arrow's C interface."""
     if not isinstance(array, (arrow.Array, arrow.ChunkedArray)):
         if hasattr(array, "__arrow_c_array__"):
             array = arrow.array(array)
@@ -204,13 +202,8 @@ def _one_array(arrow: Any, array: Any) -> Any:
             raise InputError(f"from_arrow takes a list array of Arrow, found {shown_type(array)}")
     if isinstance(array, arrow.ChunkedArray):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
-    return array
-
-
-def _check_lists(types: Any, array: Any) -> None:
-    kind = array.type
-    lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-    if not lists:
+    kind, types = array.type, arrow.types
+    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
         raise InputError(
             f"from_arrow takes a list, large list or fixed-size list, found {kind}; cast the array to one of them"
         )
@@ -220,11 +213,12 @@ def _check_lists(types: Any, array: Any) -> None:
         raise InputError(f"the elements must be integers or floats, found {element}{nested}")
     if array.null_count:
         raise InputError(f"{array.null_count} lists are null; drop them (drop_null) or make them empty")
+    return array
 
 
 def to_arrow(values: Any, offsets: np.ndarray, large: bool) -> Any:
     """List array that shares the values; see `RaggedBatch.to_arrow`."""
-    arrow = _arrow()
+    arrow = need(*ARROW)
     found = view(values, "values")
     if found.device != "cpu":
         raise InputError("to_arrow needs values in host memory, they are on the GPU; copy them to the host first")

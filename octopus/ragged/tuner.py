@@ -49,28 +49,14 @@ class Evidence(NamedTuple):
 
 
 class Tuning(NamedTuple):
-    """What `tune` found.
-
-    Attributes
-    ----------
-    device : {"cpu", "cuda"}
-    choice : dict
-        Strategy per group of operations, "pointwise" and "stencil".
-    threshold : int
-        Best number of elements per block of `block_metadata`.
-    uses : int
-        How often a batch was taken to be used.
-    evidence : tuple of Evidence
-    probe_ms : float
-        What the probes took, without compiling.
-    """
+    """What `tune` found."""
 
     device: str
-    choice: dict[str, str]
-    threshold: int
-    uses: int
+    choice: dict[str, str]  # a strategy for "pointwise" operations and one for "stencil"
+    threshold: int  # best number of elements per block of `block_metadata`
+    uses: int  # how often a batch was taken to be used
     evidence: tuple[Evidence, ...]
-    probe_ms: float
+    probe_ms: float  # what the probes took, without compiling
 
     def lines(self) -> list[str]:
         """The evidence in words, one line per strategy."""
@@ -109,24 +95,22 @@ def tune(device: Device = "auto", *, uses: int = 1, keep: bool = True) -> Tuning
     uses = whole("uses", uses)
     side = backends.resolve(device)
     batch = probe_batch(ELEMENTS[side])
-    # Only the first probe looks for the best threshold.
-    thresholds = {"multiply": THRESHOLDS, "blur3x3": (blockmap.DEFAULT_THRESHOLD,)}
-    probes = {
-        (operation, strategy, threshold): _probe(side, batch, operation, strategy, threshold)
-        for operation in PROBES.values()
+    candidates = [
+        (strategy, threshold)
         for strategy in blockmap.STRATEGIES
-        for threshold in (thresholds[operation] if strategy == "block_metadata" else (0,))
-    }  # which compiles them
+        for threshold in (THRESHOLDS if strategy == "block_metadata" else (0,))
+    ]
+    probes = {name: {key: _probe(side, batch, name, *key) for key in candidates} for name in PROBES.values()}
     started = time.perf_counter()
+    setup = {key: _ms(partial(_build, batch, *key)) for key in candidates}
     evidence: tuple[Evidence, ...] = ()
-    for operation in PROBES.values():
-        own = {key: run for key, run in probes.items() if key[0] == operation}
-        setup = {key: _ms(partial(_build, batch, *key[1:])) for key in own}
+    for operation, runs in probes.items():
         rounds, since = list[dict[Any, float]](), time.perf_counter()
         # In a round every candidate runs once: a slow moment of the machine meets them all.
         while len(rounds) < MIN_ROUNDS or (len(rounds) < ROUNDS and time.perf_counter() - since < SECONDS):
-            rounds.append({key: _ms(run) for key, run in own.items()})
-        evidence += tuple(Evidence(*key, setup[key], float(np.median([each[key] for each in rounds]))) for key in own)
+            rounds.append({key: _ms(run) for key, run in runs.items()})
+        kernel = {key: float(np.median([each[key] for each in rounds])) for key in candidates}
+        evidence += tuple(Evidence(operation, *key, setup[key], kernel[key]) for key in candidates)
     probe_ms = (time.perf_counter() - started) * 1e3
     choice = {group: _best(evidence, operation, uses).strategy for group, operation in PROBES.items()}
     records = [row for row in evidence if row.strategy == "block_metadata" and row.operation == PROBES["pointwise"]]
@@ -140,9 +124,8 @@ def probe_batch(elements: int) -> RaggedBatch:
     """Images with the published long-tailed distribution of sides, float32 on the host, seeded."""
     random = np.random.RandomState(42)
     count = elements // 6000 + 1  # elements of such an image, rounded down: the last ones are left out
-    small, middle, large = (random.randint(*limits, (count, 2)) for limits in ((16, 61), (60, 151), (150, 401)))
-    draw = random.random_sample(count)[:, None]
-    shapes = np.where(draw < 0.80, small, np.where(draw < 0.95, middle, large))
+    kind = random.choice(3, (count, 1), p=(0.80, 0.15, 0.05))
+    shapes = random.randint(np.array([16, 60, 150])[kind], np.array([61, 151, 401])[kind], (count, 2))
     shapes = shapes[: max(int(np.searchsorted(np.cumsum(shapes.prod(axis=1)), elements)), 1)]
     values = random.random_sample(int(shapes.prod(axis=1).sum())).astype(np.float32)
     return RaggedBatch.from_arrays(values, shapes)

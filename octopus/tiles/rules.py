@@ -22,7 +22,7 @@ def otsu_threshold(means: Any) -> float:
 
     Parameters
     ----------
-    means : array (N,), floating point
+    means : array (N,)
         From `tile_means` or `keep_tiles`, on the host or the GPU. NaN, tiles without data, don't count.
 
     Returns
@@ -75,8 +75,7 @@ def best_within(means: Any, sizes: Any, budget: float) -> NDArray[np.bool_]:
     Raises
     ------
     InputError
-        For sizes that don't fit the means, sizes that are negative or not finite, or a budget that is no number or
-        negative.
+        For sizes that don't fit the means or are not finite, or negative numbers.
 
     Examples
     --------

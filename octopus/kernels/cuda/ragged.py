@@ -1,16 +1,11 @@
 """Operations on a flat ragged batch: one launch for items that all differ in size, by four ways to find the owner.
 
-Every element needs its item: for the item's parameters, and for an image's width and height. From naive to fast, with
-what each must read beside the element itself:
-
-A. `lookup`: a table with the item of each element. 4 bytes per element, half as much again as a float32 read and
-   written; nothing to search.
+A. `lookup`: a table with the item of each element, half as many bytes again as a float32 read and written.
 B. `thread_search`: each thread searches the offsets by halving, 17 dependent steps for 100,000 items.
-C. `block_metadata`: a block is told its item and its part; 12 bytes per block. Items below the threshold get a block
-   each, however small they are.
-D. `block_search`: a block owns a run of elements, whichever items they belong to, and needs the offsets alone. Its
-   warps search the item of the first element, 32 probes at a time, while the elements are on their way. Mostly that
-   is the only item of the block; if not, threads search among the items of the block alone.
+C. `block_metadata`: a block is told its item and its part; items below the threshold get one each, however small.
+D. `block_search`: a block owns a run of elements, whichever items they belong to. Its warps search the item of the
+   first element, 32 probes at a time, while the elements are on their way. Mostly that is the only item of the block;
+   if not, threads search among the items of the block alone.
 
 A, B and D share the layout of the work: consecutive threads own consecutive packs of four elements, loaded and stored
 in one instruction, `packs` of them per thread and all asked for before any is used. A block of C starts where its item
@@ -33,10 +28,9 @@ from octopus.kernels.operations import POINTWISE
 def build(kind: Kind) -> Callable:
     """The kernel of a kind.
 
-    Its arguments are `source, out, total, offsets, items, first, second, widths, heights, owner, starts, threshold`:
-    `offsets` has `items + 1` entries, `first` and `second` one parameter per item, `widths` and `heights` the sides of
-    images. `owner` is the item of each element for `lookup` and of each block for `block_metadata`, whose blocks begin
-    at `starts` and end `threshold` elements on, or with their item. What a kind doesn't need is never read. ::
+    `first` and `second` have one parameter per item, `widths` and `heights` the sides of images. `owner` is the item of
+    each element for `lookup` and of each block for `block_metadata`, whose blocks begin at `starts` and end `threshold`
+    elements on, or with their item. What a kind doesn't need is never read. ::
 
         block_search, values=4, packs=2, a warp of four threads
 

@@ -15,9 +15,9 @@ from octopus.ragged.tuner import Evidence
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("OCTOPUS_CACHE_DIR", str(tmp_path))
-    blockmap._stored.cache_clear()
+    blockmap.tuned.cache_clear()
     yield
-    blockmap._stored.cache_clear()
+    blockmap.tuned.cache_clear()
 
 
 def evidence(times, setup=0.0):
@@ -60,16 +60,16 @@ def test_the_choice_is_kept_and_used_by_auto():
     assert RaggedPlan("multiply", batch, device="cpu").strategy == "block_search"
     blockmap.store("cpu", {"pointwise": "lookup", "stencil": "thread_search"}, 4096)
     assert RaggedPlan("multiply", batch, device="cpu").strategy == "lookup"
-    assert blockmap.strategy_for("cpu", "blur3x3") == "thread_search" and blockmap.threshold_for("cpu") == 4096
+    assert blockmap.tuned("cpu")["stencil"] == "thread_search" and blockmap.tuned("cpu")["threshold"] == 4096
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"pointwise": "magic", "threshold": -1}'])
 def test_a_damaged_file_is_no_choice(text):
     blockmap.store("cpu", {}, 1)
     next(blockmap.cache.cache_dir().glob("tuned-*")).write_text(text)
-    blockmap._stored.cache_clear()
-    assert blockmap.strategy_for("cpu", "multiply") == "block_search"
-    assert blockmap.threshold_for("cpu") == DEFAULT_THRESHOLD
+    blockmap.tuned.cache_clear()
+    assert blockmap.tuned("cpu")["pointwise"] == "block_search"
+    assert blockmap.tuned("cpu")["threshold"] == DEFAULT_THRESHOLD
 
 
 @pytest.mark.parametrize("uses", [0, -1, 1.5, float("nan"), float("inf"), "3", None, True], ids=repr)

@@ -77,8 +77,8 @@ def resize(
         Images (H, W, C), (C, H, W) or (H, W) of uint8, uint16 or float32, C 1, 3 or 4, all of one dtype, number of
         channels and side. NumPy, torch, CuPy, Numba, or anything with DLPack or `__cuda_array_interface__`; never
         copied where they lie on the device that works, whatever their strides.
-    size : (int, int) or int
-        Height and width of the items in pixels, or the side of a square.
+    size, layout
+        As in `octopus.crop_resize`.
     filter : {"bilinear", "bicubic", "lanczos", "nearest"}
         Pillow's: the cubic convolution has a = -0.5, Lanczos three lobes.
     antialias : bool
@@ -92,14 +92,10 @@ def resize(
         itself, as in Pillow's modes L, RGB and CMYK; of RGBA Pillow weighs the colours by the last one. "torch": as
         torch's `interpolate(antialias=True)` of uint8, and so torchvision; on a CPU bit for bit, like Pillow but with
         weights of 16 bits (without AVX2 or NEON torch itself does so for "bicubic" alone); on a GPU as "uint8".
-    mean, std : float or C floats, optional
-        In units of the images' values (0 to 255 for uint8), or with `scale` in units of 1; default 0 and 1. In the
-        order of the result's channels.
-    scale : float or C floats, optional
-        The value that counts as 1, such as 255.
+    mean, std, scale : float or C floats, optional
+        As in `octopus.crop_resize`, in the order of the result's channels.
     dtype : {"float32", "float16", "bfloat16", "uint8"}
         uint8 rounds half to even and saturates; bfloat16 is for tensors of torch.
-    layout : {"NCHW", "NHWC"}
     letterbox : bool
         Keep each image's aspect ratio: it fills the height or the width, in the middle of the item. Returns the
         transform that leads back to the image, too.
@@ -133,17 +129,12 @@ def resize(
         On the side that worked and of the images' library; where that has no arrays there, or offers DLPack or
         `__cuda_array_interface__` alone, NumPy or `DeviceArray`.
     transform : array, (N, 4), float32
-        With `letterbox` only, then the result is a pair: `scale_x, scale_y, shift_x, shift_y` of each item, for
-        `octopus.map_back`; on the same side.
+        With `letterbox` only, then the result is a pair: for `octopus.map_back`, as of `octopus.crop_resize`.
 
     Raises
     ------
-    InputError
-        For bad input, before any work; the message says what was asked, what was found and what to do.
-    DeviceError
-        If `device="cuda"` and no GPU is usable.
-    OutOfMemoryError
-        If the result, or images from the host, don't fit; says how much is needed and free.
+    InputError, DeviceError, OutOfMemoryError
+        As `octopus.crop_resize`; also for images from the host that don't fit.
 
     Examples
     --------

@@ -38,20 +38,20 @@ class Cut(NamedTuple):
     shared: int
 
 
-def cut(
-    kernel: ImageKernel, table: Cells, item: tuple[int, int], shared_limit: int, processors: int,
-    bands: int | None = None,
-) -> Cut | None:  # fmt: skip
+def cut(kernel: ImageKernel, table: Cells, item: tuple[int, int], shared_limit: int, processors: int) -> Cut | None:
     """Cut a call into tiles, put the table's records in the order of their tiles, and write `first_tile` into them.
 
     None, and the table (N,) of `IMAGE` as it was, if the simple kernel has to do it. `item` are the sides of a batch's
-    items, `shared_limit` the bytes of shared memory that a block may have, `bands` of rows are for measurements.
+    items, `shared_limit` the bytes of shared memory that a block may have.
     """
     seen, best = _survey(kernel, table, item), None
     if seen is None:
         return None
-    for shape in _shapes(kernel.side, item[1] if kernel.kind == "batch" else seen.widest, bands):
-        shared, many = shared_bytes(kernel, *shape, *seen.needs), shape[1] == MANY_BANDS and bands is None
+    most = -(-(item[1] if kernel.kind == "batch" else seen.widest) // kernel.side)
+    warps = min(7 if kernel.side == 16 else MOST_WARPS, most)
+    # Warps and bands of a block, the best first: many share the weights of a column, of a row.
+    for shape in (warps, MANY_BANDS), (warps, 4), (warps, 2), (warps, 1), (min(4, most), 1), (1, 1):
+        shared, many = shared_bytes(kernel, *shape, *seen.needs), shape[1] == MANY_BANDS
         # Of blocks of many bands a processor has two; 1 KiB of each is the driver's.
         if shared > (shared_limit // 2 - 1024 if many else shared_limit):
             continue
@@ -136,12 +136,3 @@ def _kernel(name: str) -> Callable[[int], Any]:
         return made
 
     return compile.load(f"images-{name}", build)
-
-
-def _shapes(columns: int, width: int, bands: int | None) -> list[tuple[int, int]]:
-    """Warps and bands of a block, the best first: many share the weights of a column, of a row."""
-    most = -(-width // columns)
-    warps = min(7 if columns == 16 else MOST_WARPS, most)
-    if bands is not None:
-        return [(warps, bands)]
-    return [(warps, MANY_BANDS), (warps, 4), (warps, 2), (warps, 1), (min(4, most), 1), (1, 1)]

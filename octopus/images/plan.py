@@ -12,16 +12,17 @@ from octopus.arrays.checks import Device, check_choice, check_stream, check_tens
 from octopus.arrays.memo import dynamo_disabled, keep
 from octopus.arrays.plan import Plan
 from octopus.arrays.results import check_host_memory, check_memory, itemsize
-from octopus.arrays.staging import Staging
+from octopus.arrays.staging import Slot, Staging
 from octopus.backends.cuda import device as gpu
 from octopus.backends.cuda import memory
 from octopus.errors import InputError
 from octopus.images import calls
 from octopus.images.calls import Pattern, Results
+from octopus.images.cuda import Launch
 from octopus.images.packing import packing_kernel
 from octopus.images.sources import Found, geometry_of, look
 from octopus.images.spec import OPTIONS, ImageSpec, capacity_of
-from octopus.images.upload import Graph, room_for, tell_torch, upload_of
+from octopus.images.upload import Upload, room_for, tell_torch, upload_of
 from octopus.kernels.images import IMAGE
 from octopus.ragged.check import whole
 
@@ -106,7 +107,8 @@ class ImagePlan(Plan):
         self._like = (model.family, model.device, geometry.dtype, geometry.channels), model.ordinal
         queue = self._begin(replace(calls.result_model(model, where), pointer=0), where, stream)
         self.engine = calls.make_engine(operation, options, geometry, where)
-        self._staged, spec = where != model.device, self.spec
+        spec: ImageSpec = self.engine.spec
+        self.spec, self._staged = spec, where != model.device
         self._shape = capacity_of(operation, spec, self.max_images, result_pixels, result_rows)
         if self._staged == (source_pixels is None):
             verb = "needs" if self._staged else "doesn't take"
@@ -115,7 +117,7 @@ class ImagePlan(Plan):
         if self._staged:
             packing_kernel()
         self.table_bytes = 0
-        self._graph: Graph | None = None
+        self._captured: tuple[Launch, Any, int] | None = None  # the launch, where it writes, and how many items
         needed = math.prod(self._shape) * itemsize(spec.dtype) * allocate
         if queue is None:
             check_host_memory(needed, "the host for the result", calls.ADVICE)
@@ -129,15 +131,11 @@ class ImagePlan(Plan):
         if queue is not None:
             self._staging = Staging(2, self._room)
             self._table = memory.DeviceArray((self._room,), np.uint8, stream=queue)
-            self._graph = Graph(self.max_images, queue)
+            # What a captured run reads at each replay: a table in memory that no other run writes.
+            size = room_for(self.max_images + 1, 0)
+            self._graph_slot, self._graph_table = Slot(size), memory.DeviceArray((size,), np.uint8, stream=queue)
             self.engine.load(padding=spec.max_rows is not None)
-            self._hold(self._table, self._graph.table)
-
-    @property
-    def spec(self) -> ImageSpec:
-        """What a run comes to."""
-        made: ImageSpec = self.engine.spec
-        return made
+            self._hold(self._table, self._graph_table)
 
     @dynamo_disabled
     def run(self, images: Any, sizes: Any = None, *, out: Any = None, stream: Any = None) -> Any:
@@ -190,13 +188,26 @@ class ImagePlan(Plan):
         InputError
             As `run`; also if no run was captured, or one of fewer blocks or a smaller result.
         """
-        if self._graph is None or self._graph.launch is None:
+        if self._captured is None:
             raise InputError("no run of this plan has been captured in a graph; capture one first")
         with self._alone:
             found, pattern = self._pattern(images, sizes)
-            arrays = self._heads(pattern, self._graph.head(pattern, self._head))
-            self._graph.update(pattern, found)
-            return pattern.answer(arrays)
+            (launch, out, most), count = self._captured, pattern.items.shape[0]
+            if count > most:  # a replay would write past the end
+                spec = self.spec
+                unit = "images" if spec.max_rows else {"batch": "images", "each": "values"}.get(spec.kind, "rows")
+                raise InputError(
+                    f"the captured run has room for {most:,} {unit}, found {count:,}; capture a run of the largest "
+                    "images and sizes to come"
+                )
+            self._graph_upload(pattern, found, launch)
+            return pattern.answer(self._heads(pattern, out if count == most else self._head(out, count)))
+
+    def _graph_upload(self, pattern: Pattern, found: Found, like: Launch | None = None) -> Upload:
+        """Write a table for replays; nothing is written if the launch that is captured can't do it."""
+        upload = Upload(pattern, found, self.max_images + 1, like)
+        upload.write(found, self._graph_slot, self._graph_table.pointer)
+        return upload
 
     def _pattern(self, images: Any, sizes: Any) -> tuple[Found, Pattern]:
         """Look at the images, and refuse what the plan is not for."""
@@ -243,5 +254,12 @@ class ImagePlan(Plan):
             return
         if self._staged:
             raise InputError("images must be on the GPU while a graph is captured")
-        assert self._graph is not None
-        self._graph.capture(pattern, found, results, out, queue)
+        if self._captured is not None:
+            raise InputError(
+                "a run of this plan has been captured in a graph, which reads the plan's table at each replay; make "
+                "another plan for another graph"
+            )
+        upload, table = self._graph_upload(pattern, found), self._graph_table.pointer
+        memory.copy(table, self._graph_slot.address, upload.nbytes, queue)
+        upload.launch_on(pattern, self._graph_slot, table, results, queue)
+        self._captured = upload.launch, out, pattern.items.shape[0]

@@ -132,46 +132,6 @@ def upload_of(pattern: Pattern, found: Found) -> Upload:
     return made
 
 
-class Graph:
-    """What a captured run of a plan reads at each replay: its table, in memory that no other run writes."""
-
-    def __init__(self, images: int, queue: Any) -> None:
-        self._records = images + 1
-        size = room_for(self._records, 0)
-        self._slot, self.table = Slot(size), memory.DeviceArray((size,), np.uint8, stream=queue)
-        self.launch: Launch | None = None  # what was captured
-        self._out: Any = None
-        self._most = 0
-
-    def capture(self, pattern: Pattern, found: Found, results: Results, out: Any, queue: Any) -> None:
-        """Queue a call for the graph that is being captured, the first of the plan; `out` is that of `results`."""
-        if self.launch is not None:
-            raise InputError(
-                "a run of this plan has been captured in a graph, which reads the plan's table at each replay; make "
-                "another plan for another graph"
-            )
-        upload = Upload(pattern, found, self._records)
-        upload.write(found, self._slot, self.table.pointer)
-        memory.copy(self.table.pointer, self._slot.address, upload.nbytes, queue)
-        upload.launch_on(pattern, self._slot, self.table.pointer, results, queue)
-        self.launch, self._out, self._most = upload.launch, out, pattern.items.shape[0]
-
-    def head(self, pattern: Pattern, cut: Callable[[Any, int], Any]) -> Any:
-        """Where a replay leaves a call's result: the first part of what was captured, as `cut` makes it."""
-        count, spec = pattern.items.shape[0], pattern.spec
-        if count > self._most:  # a replay would write past its end
-            unit = "images" if spec.max_rows else {"batch": "images", "each": "values"}.get(spec.kind, "rows")
-            raise InputError(
-                f"the captured run has room for {self._most:,} {unit}, found {count:,}; capture a run of the largest "
-                "images and sizes to come"
-            )
-        return self._out if count == self._most else cut(self._out, count)
-
-    def update(self, pattern: Pattern, found: Found) -> None:
-        """Write over what the captured launch reads; nothing is written if that can't do it."""
-        Upload(pattern, found, self._records, self.launch).write(found, self._slot, self.table.pointer)
-
-
 def room_for(images: int, nbytes: int) -> int:
     """Bytes that the uploads of a plan need at most: tables, images of `nbytes` together with gaps, transforms."""
     return _aligned(images * IMAGE.itemsize) + nbytes + images * (ALIGNMENT + TRANSFORM_BYTES) + ALIGNMENT

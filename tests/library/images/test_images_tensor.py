@@ -125,31 +125,10 @@ def test_images_that_it_refuses(change):
     assert cut_of("batch", table) is None
 
 
-def test_tiles_cover_the_items_and_records_without_image_have_none():
-    table = table_of((1000, 1500), (300, 200), (64, 64))
-    table["columns"] = [840, 56, 28]
-    table["rows"] = [560, 28, 28]
-    found = cut_of("rows", table)
-    high, wide = 14 * found.bands, 14 * found.warps
-    sides = [-(-int(r) // high) * -(-int(c) // wide) for r, c in table[["rows", "columns"]]]
-    assert table["first_tile"].tolist() == [0, sides[0], sides[0] + sides[1]] and found.blocks == sum(sides)
-    kind = cuda.kernel_of(spec_of("rows"))
-    assert found.shared == shared_bytes(kind, *found[1:6]) <= LIMIT
-
-
 @pytest.mark.parametrize(("count", "bands"), [(64, 8), (16, 4), (2, 2), (1, 1)])
 def test_few_tiles_are_made_smaller(count, bands):
     table = table_of(*[(500, 500)] * count, rows=560, columns=560)
     assert cut_of("rows", table).bands == bands
-
-
-def test_records_that_are_no_image_do_not_count():
-    table = table_of((100, 120), (50, 60), (90, 100))
-    table[1] = np.zeros((), IMAGE)
-    rest = table[[0, 2]].copy()
-    found, expected = cut_of("rows", table), cut_of("rows", rest)
-    assert found == expected and table["first_tile"][[0, 2]].tolist() == rest["first_tile"].tolist()
-    assert cut_of("rows", np.zeros(2, IMAGE)) is None
 
 
 def test_a_captured_launch_is_used_again_if_it_has_enough_of_all():
@@ -230,17 +209,3 @@ def test_arguments_fit_the_kernel(gpu, name):
         assert found.shared <= made.kernel.shared == LIMIT
         assert made.values[:9] == (4096, 2, 8192, *spec.item, *found[2:6])
         assert made.values[9:] == (0.5, 0.5, 0.5, 0.0, -1.5, -1.5, -1.5, 0.0)
-
-
-def test_images_whose_blocks_read_the_most_begin_first():
-    """Else one of them, begun last, would keep a processor at work while all others are idle."""
-    table = table_of((64, 96), (900, 1300), (60, 90), (400, 600))
-    table["out"] = range(4)
-    table["pointer"][2] = 0  # no image
-    found = cut_of("rows", table)
-    assert table["out"].tolist() == [1, 3, 0, 2] and table["pointer"].tolist() == [4096, 4096, 4096, 0]
-    assert (np.diff(table["first_tile"]) > 0).all() and table["first_tile"][3] == found.blocks
-    alike = table_of((64, 96), (60, 90), (100, 100))
-    alike["out"] = range(3)
-    cut_of("rows", alike)
-    assert alike["out"].tolist() == [0, 1, 2]

@@ -19,10 +19,9 @@ from octopus.errors import InputError
 from octopus.images import calls
 from octopus.images.calls import Pattern, Results
 from octopus.images.cuda import Launch
-from octopus.images.packing import packing_kernel
 from octopus.images.sources import Found, geometry_of, look
 from octopus.images.spec import OPTIONS, ImageSpec, capacity_of
-from octopus.images.upload import Upload, room_for, tell_torch, upload_of
+from octopus.images.upload import Upload, packing_kernel, room_for, tell_torch, upload_of
 from octopus.kernels.images import IMAGE
 from octopus.ragged.check import whole
 

@@ -27,8 +27,8 @@ from octopus.arrays.checks import Device, check_choice
 from octopus.arrays.pillow import rgb
 from octopus.backends.cpu.threads import get_num_threads, share
 from octopus.errors import InputError, shown_type
-from octopus.images.packing import Packing
 from octopus.images.sources import geometry_of, look
+from octopus.images.upload import Packing
 from octopus.ragged.batch import RaggedBatch
 from octopus.ragged.convert import need
 

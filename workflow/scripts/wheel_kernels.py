@@ -28,7 +28,7 @@ from octopus.crop import cuda as launch
 from octopus.crop import spec
 from octopus.crop.frame import frame_view
 from octopus.crop.spec import CropOptions
-from octopus.images import cuda, cutting, packing
+from octopus.images import cuda, upload
 from octopus.images.spec import make_spec
 from octopus.kernels.cuda import ragged_tiles, tile_grid
 from octopus.ragged import cuda as ragged
@@ -165,8 +165,9 @@ def host_code() -> dict[str, bytes]:
     launcher.cache_clear()
     with patch.object(cpu, "load", record):
         launcher()
-        cutting.load()
-        packing.packing_kernel()
+        for name in ("survey", "number"):
+            cuda.host_kernel(name)
+        upload.packing_kernel()
     launcher.cache_clear()  # it has kept that nothing was loaded
     return made
 

@@ -30,7 +30,7 @@ def _reach(size, count, lines, widens, support):
 
 
 def build_survey() -> Callable[..., None]:
-    """The kernel that looks at all images of a table, as `images.cutting` needs it.
+    """The kernel that looks at all images of a table, as `images.cuda` needs it.
 
     `counter, blocks (1), table, records, height and width of a batch's items (0: each has its own), lines of a band,
     whether the filter widens, half its width, channels, most bytes of a pixel step, most bytes of an image, answer (5,)

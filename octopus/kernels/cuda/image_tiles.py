@@ -8,7 +8,7 @@ the 4.25 TB/s of a copy, over the kernel's). Each line is what the lines before 
     4 bands; 8 where there are enough blocks                       0.55; 0.57
     source rows in loads of 8 bytes, first weights in registers,   0.53 to 0.55; images of 64 to 512 gained 11 %
       float32 weights unless rounded as Pillow does
-    images whose blocks read the most begin first (`cutting`)      256 images to 224 x 224: 0.49 to 0.38 ms
+    images whose blocks read the most begin first (`images.cuda`)  256 images to 224 x 224: 0.49 to 0.38 ms
 
 Then, in microseconds, a column for each way to get source rows: loads of 8 bytes that were looked at at once, for 34 %
 of a profile's samples waited for one; the same looked at when used; copied to shared memory three products ahead; and

@@ -10,7 +10,7 @@ import pytest
 from octopus import InputError, RaggedBatch, images, set_num_threads
 from octopus.backends.cuda import stream_of
 from octopus.backends.cuda.memory import DeviceArray
-from octopus.images import packing, upload
+from octopus.images import upload
 
 gpu = pytest.fixture(pretended.installed)
 torch = pytest.fixture(pretended.torch_installed)
@@ -120,8 +120,8 @@ def test_images_on_the_host_are_one_upload_and_those_on_the_gpu_are_read_in_plac
 
 def test_images_of_the_host_are_uploaded_while_others_are_packed(gpu, monkeypatch):
     given, sent, threads = pixels(), [], set_num_threads(1)
-    monkeypatch.setattr(packing, "PIECE_BYTES", 40)
-    monkeypatch.setattr(packing, "THREAD_BYTES", 40)
+    monkeypatch.setattr(upload, "PIECE_BYTES", 40)
+    monkeypatch.setattr(upload, "THREAD_BYTES", 40)
     try:
         for least in (1 << 20, 1):
             monkeypatch.setattr(upload, "STRETCH_BYTES", least)

@@ -10,7 +10,7 @@ from PIL import Image
 
 import octopus
 from octopus import RaggedBatch
-from octopus.images import packing
+from octopus.images import upload
 from octopus.images.sources import geometry_of, look
 
 SIDES = [(9, 7), (5, 12), (20, 3)]
@@ -53,12 +53,12 @@ FORMS = {
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("form", FORMS)
 def test_images_are_packed_one_after_the_other(form, threads, piece, thread, monkeypatch):
-    monkeypatch.setattr(packing, "PIECE_BYTES", piece)
-    monkeypatch.setattr(packing, "THREAD_BYTES", thread)
+    monkeypatch.setattr(upload, "PIECE_BYTES", piece)
+    monkeypatch.setattr(upload, "THREAD_BYTES", thread)
     given = FORMS[form](pixels())
     found = look(given)
     geometry = geometry_of(found)
-    packed = packing.Packing(found, geometry, as_they_lie=True, begin=5)
+    packed = upload.Packing(found, geometry, as_they_lie=True, begin=5)
     memory = np.full(packed.nbytes, 7, np.uint8)
     whole, told = [], []
 
@@ -79,8 +79,8 @@ def test_images_are_packed_one_after_the_other(form, threads, piece, thread, mon
     for image, begin, strides in places:
         assert np.array_equal(np.ndarray(image.shape, np.uint8, memory, begin, strides), image)
     assert (memory[:5] == 7).all()
-    assert packed.nbytes <= 5 + sum(image.size + packing.ALIGNMENT for image in arrays)
-    packed = packing.Packing(found, geometry, as_they_lie=False)
+    assert packed.nbytes <= 5 + sum(image.size + upload.ALIGNMENT for image in arrays)
+    packed = upload.Packing(found, geometry, as_they_lie=False)
     memory = np.full(packed.nbytes, 7, np.uint8)
     packed.copy(found, memory)
     assert np.array_equal(memory, np.concatenate([image.ravel() for image in arrays]))
@@ -91,17 +91,17 @@ def test_pixels_of_four_bytes_become_three_whatever_their_number():
     for width in range(1, 40):
         image = Image.fromarray(np.random.default_rng(width).integers(0, 256, (1, width, 3), np.uint8))
         found = look([image])
-        packed = packing.Packing(found, geometry_of(found), as_they_lie=False)
+        packed = upload.Packing(found, geometry_of(found), as_they_lie=False)
         memory = np.full(packed.nbytes + 40, 7, np.uint8)
         packed.copy(found, memory)
         assert np.array_equal(memory[: 3 * width], np.asarray(image).ravel()) and (memory[3 * width :] == 7).all()
 
 
 def test_an_error_of_who_is_told_is_raised_and_the_threads_go_on(monkeypatch):
-    monkeypatch.setattr(packing, "PIECE_BYTES", 7)
-    monkeypatch.setattr(packing, "THREAD_BYTES", 7)
+    monkeypatch.setattr(upload, "PIECE_BYTES", 7)
+    monkeypatch.setattr(upload, "THREAD_BYTES", 7)
     found = look(pixels())
-    packed = packing.Packing(found, geometry_of(found), as_they_lie=True)
+    packed = upload.Packing(found, geometry_of(found), as_they_lie=True)
     memory, before = np.zeros(packed.nbytes, np.uint8), octopus.set_num_threads(2)
 
     def fail(end):

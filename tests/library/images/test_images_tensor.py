@@ -15,7 +15,7 @@ import pretended
 
 from octopus.backends.cuda.compile import entry_name, to_ptx
 from octopus.backends.cuda.language import cuda as cuda_language
-from octopus.images import cuda, cutting
+from octopus.images import cuda
 from octopus.images.spec import make_spec
 from octopus.kernels.arguments import Arguments
 from octopus.kernels.cuda import image_tiles
@@ -47,7 +47,7 @@ def table_of(*sides, rows=56, columns=84):
 
 def cut_of(name, table, **options):
     spec = spec_of(name, **options)
-    return cutting.cut(cuda.kernel_of(spec), table, spec.item, LIMIT, PROCESSORS)
+    return cuda.cut(cuda.kernel_of(spec), table, spec.item, LIMIT, PROCESSORS)
 
 
 @pytest.mark.parametrize("capability", [cuda.TENSOR_CAPABILITY], indirect=True)
@@ -136,12 +136,12 @@ def test_a_captured_launch_is_used_again_if_it_has_enough_of_all():
     kind = cuda.kernel_of(spec)
     captured = cut_of("rows", big)
     small = table_of((100, 90), (30, 500))
-    again = cutting.cut_like(kind, small, spec.item, captured)
+    again = cuda.cut_like(kind, small, spec.item, captured)
     assert again[1:] == captured[1:] and again.blocks < captured.blocks
     assert small["first_tile"].tolist() == [0, again.blocks // 2]
-    assert cutting.cut_like(kind, table_of(*[(500, 500)] * 9), spec.item, captured) is None  # blocks
-    assert cutting.cut_like(kind, table_of((500, 3000)), spec.item, captured) is None  # weights of columns
-    assert cutting.cut_like(kind, table_of((3000, 500)), spec.item, captured) is None  # rows
+    assert cuda.cut_like(kind, table_of(*[(500, 500)] * 9), spec.item, captured) is None  # blocks
+    assert cuda.cut_like(kind, table_of((500, 3000)), spec.item, captured) is None  # weights of columns
+    assert cuda.cut_like(kind, table_of((3000, 500)), spec.item, captured) is None  # rows
 
 
 def reach(size, count, lines, support):
@@ -169,7 +169,7 @@ def test_a_cut_by_its_rule_in_pythons_numbers(name, support, seed):
     reads = [
         math.prod(map(int, one[["height", "width"]])) / math.prod(map(int, one[["rows", "columns"]])) for one in there
     ]
-    uneven = max(reads) >= cutting.UNEVEN * min(reads)
+    uneven = max(reads) >= cuda.UNEVEN * min(reads)
     order = sorted(range(len(there)), key=lambda number: -reads[number]) if uneven else range(len(there))
     placed = table[table["pointer"] != 0]
     assert placed["out"].tolist() == [int(there[number]["out"]) for number in order]

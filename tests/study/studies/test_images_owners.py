@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from octopus.images import cutting
-from octopus.images.cuda import Launch, kernel_of
+from octopus.images.cuda import Launch, cut, kernel_of
 from octopus.kernels.images import IMAGE
 from octopus_study.studies.images import owners
 from octopus_study.studies.images.job import BATCH, ROWS, ImageJob
@@ -24,7 +23,7 @@ class Kernel:
         self.kind, self.item, self.owner, self.launches = kernel_of(spec), spec.item, owner, []
 
     def prepare(self, table):
-        found = cutting.cut(self.kind, table, self.item, 227 << 10, 132)
+        found = cut(self.kind, table, self.item, 227 << 10, 132)
         return Launch(self, found.blocks, found)
 
     def prepared(self, made, count, grid=None):

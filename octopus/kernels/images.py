@@ -1,7 +1,6 @@
 """Arithmetic of resizing whole images that holds on every device, and the record that describes one image.
 
-Plain functions of scalars, as in `geometry`: `kernels.cpu` compiles them with `numba.njit`, `kernels.cuda` as CUDA
-device functions. Positions and weights are float64, since Pillow's are and the last bit decides a rounding.
+Plain functions of scalars, as in `geometry`; positions and weights are float64, as Pillow's: the last bit decides.
 
 Convention (Pillow's `Image.resize`, torchvision's `resize(antialias=True)`): pixel `i` covers `[i, i + 1)`; output
 pixel `i` of `m` lies around `(i + 0.5) * scale` with `scale = n / m`; the filter is `spread` times as wide as at scale
@@ -15,32 +14,15 @@ import math
 
 import numpy as np
 
-# One image of a call: 64 bytes, so that a table of them is one upload. Steps count bytes.
-IMAGE = np.dtype(
-    [
-        ("pointer", "i8"),  # address of channel 0, row 0, column 0
-        ("out", "i8"),  # element of the result where the item begins; with patch rows, number of its first row
-        ("plane_step", "i8"),  # from channel to channel; negative for BGR
-        ("row_step", "i4"),
-        ("pixel_step", "i4"),
-        ("height", "i4"),  # of the source
-        ("width", "i4"),
-        ("rows", "i4"),  # of the resized image
-        ("columns", "i4"),
-        ("top", "i4"),  # the item's first row and column in the resized image; negative: so much padding before it
-        ("left", "i4"),
-        ("first_tile", "i4"),  # number of the image's first block
-        ("spare", "i4"),
-    ]
-)
-# Words of 32 bits in a record, and in which of them its fields are; the first three are pairs of words.
-WORDS = IMAGE.itemsize // 4
-ROW_STEP, PIXEL_STEP, HEIGHT, WIDTH, ROWS, COLUMNS, TOP, LEFT, FIRST_TILE = (
-    IMAGE.fields[name][1] // 4
-    for name in (
-        "row_step", "pixel_step", "height", "width", "rows", "columns", "top", "left", "first_tile",
-    )
-)  # fmt: skip
+# One image of a call: 64 bytes, so that a table of them is one upload. `pointer` is of channel 0, row 0, column 0, and
+# `out` the element of the result where the item begins, or the number of its first patch row. Steps count bytes,
+# negative from plane to plane for BGR. `rows`, `columns` are the resized image's; `top`, `left` the item's first in it,
+# negative for so much padding before it; `first_tile` is the number of the image's first block.
+_LONGS = ("pointer", "out", "plane_step")
+_INTS = ("row_step", "pixel_step", "height", "width", "rows", "columns", "top", "left", "first_tile", "spare")
+IMAGE = np.dtype([(name, "i8") for name in _LONGS] + [(name, "i4") for name in _INTS])
+WORDS = IMAGE.itemsize // 4  # of 32 bits in a record; then which of them the int32 are
+ROW_STEP, PIXEL_STEP, HEIGHT, WIDTH, ROWS, COLUMNS, TOP, LEFT, FIRST_TILE, _ = range(2 * len(_LONGS), WORDS)
 
 # How a pixel is weighted. TORCH_BICUBIC is what torch takes without antialias: sharper, and pixels beyond the image are
 # those of its border; all others leave out what lies beyond.

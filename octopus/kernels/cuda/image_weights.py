@@ -105,11 +105,10 @@ def _place(row, column, spread):
 
 
 def line_writer(code: int, pillow: bool) -> Callable:
-    """A device function that adds a line to a band of zeros, and returns the sum of its weights.
+    """A device function that adds a line to a band of zeros (at an address), and returns the sum of its weights.
 
-    Its arguments are `band` (address), `row` (of the band), `first` and `step` (the band's columns of the window's
-    first pixel, and from pixel to pixel), the window's `start, stop, centre`, the filter's `inverse` spread, and
-    `spread` (see `_place`).
+    `row` is the band's, `first` and `step` are its columns of the window's first pixel and from pixel to pixel,
+    `inverse` is that of the filter's spread; `spread` as of `_place`.
     """
     number, add, times, _ = _arithmetic(pillow)
     curve, zero, half, one = _curve(code, pillow), number(0.0), number(0.5), number(1.0)

@@ -42,13 +42,9 @@ def box_axis(low, high, limit):
 def box_is_usable(x1, y1, x2, y2, width, height):
     """Whether any of the box lies inside the frame; False for NaN, since every comparison with it is."""
     return (
-        x1 < x2
-        and y1 < y2
-        and x1 < np.float32(width)
-        and y1 < np.float32(height)
-        and x2 > np.float32(0.0)
-        and y2 > np.float32(0.0)
-    )
+        x1 < x2 and y1 < y2 and x1 < np.float32(width) and y1 < np.float32(height)
+        and x2 > np.float32(0.0) and y2 > np.float32(0.0)
+    )  # fmt: skip
 
 
 def span(low, high):
@@ -66,15 +62,9 @@ def span_is_usable(x1, y1, x2, y2):
     """Whether a box that is not cut can be made: neither empty nor NaN, nor beyond what single precision holds."""
     far, side = np.float32(MAX_COORDINATE), np.float32(MAX_BOX_SIDE)
     return (
-        x1 < x2
-        and y1 < y2
-        and x1 >= -far
-        and y1 >= -far
-        and x2 <= far
-        and y2 <= far
-        and x2 - x1 <= side
-        and y2 - y1 <= side
-    )
+        x1 < x2 and y1 < y2 and x1 >= -far and y1 >= -far and x2 <= far and y2 <= far
+        and x2 - x1 <= side and y2 - y1 <= side
+    )  # fmt: skip
 
 
 def beyond_pixel(index, limit, mode):

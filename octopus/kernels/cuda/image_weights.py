@@ -9,6 +9,7 @@ hands it out: `steps` products of three digits of 32 lanes of four words.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 
 import numpy as np
@@ -19,16 +20,6 @@ from octopus.kernels.cuda import ptx
 from octopus.kernels.cuda.image_kind import DIGIT_BYTES, WEIGHT_BYTES
 
 
-@device
-def _add(a, b):
-    return a + b
-
-
-@device
-def _times(a, b):
-    return a * b
-
-
 def _arithmetic(pillow: bool) -> tuple[Callable, Callable, Callable, Callable]:
     """A number's type, its sum and product, and `sin(pi * x)`.
 
@@ -37,7 +28,7 @@ def _arithmetic(pillow: bool) -> tuple[Callable, Callable, Callable, Callable]:
     """
     if pillow:
         return np.float64, ptx.add, ptx.times, libdevice.sinpi
-    return np.float32, _add, _times, libdevice.sinpif
+    return np.float32, operator.add, operator.mul, libdevice.sinpif
 
 
 def _curve(code: int, pillow: bool) -> Callable:

@@ -9,8 +9,8 @@ from octopus.arrays.checks import check_known
 from octopus.arrays.memo import dynamo_disabled
 from octopus.arrays.views import view
 from octopus.kernels.operations import OPERATIONS
-from octopus.ragged import parameters
 from octopus.ragged.batch import RaggedBatch
+from octopus.ragged.check import inverse_std
 from octopus.ragged.plan import Options, RaggedPlan
 
 __all__ = ["OPERATIONS", "blur3x3", "blur5x5_sobel", "gamma", "multiply", "normalize", "threshold"]
@@ -80,7 +80,7 @@ def normalize(batch: RaggedBatch, mean: Any, std: Any, *, out: Any = None, **opt
     stream = options.get("stream")
     queue = None if stream is None else streams.stream_for(view(batch.values, "values"), None, stream)
     plan = RaggedPlan("normalize", batch, **options)
-    return plan.run(batch, mean, parameters.inverse_std(std, len(batch), queue), out=out, stream=stream)
+    return plan.run(batch, mean, inverse_std(std, len(batch), queue), out=out, stream=stream)
 
 
 @dynamo_disabled

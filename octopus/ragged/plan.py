@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -13,18 +14,21 @@ from octopus.arrays.memo import dynamo_disabled
 from octopus.arrays.plan import Plan, Stage
 from octopus.arrays.results import check_memory, result_memory
 from octopus.arrays.views import ArrayView, dtype_name, view
+from octopus.backends.cpu import compile, threads
 from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import is_capturing
 from octopus.errors import InputError, shown
 from octopus.kernels.operations import OPERATIONS, POINTWISE, STENCILS, result_dtype
-from octopus.ragged import blockmap, cpu, parameters
+from octopus.ragged import blockmap
 from octopus.ragged.batch import RaggedBatch
 from octopus.ragged.blockmap import BlockMap, Strategy
-from octopus.ragged.check import whole
+from octopus.ragged.check import checked_parameters, whole
 from octopus.ragged.cuda import ALIGNMENT, CudaRagged, Upload
 
 DTYPES = ("float32", "uint8")
 NEEDS_HOST = ("lookup", "block_metadata")
+PACK = 4  # elements for which a thread of the CPU searches once in `thread_search`
+PART = 1 << 14  # elements of a part, of which a thread of the CPU takes one after the other
 
 
 class Options(TypedDict, total=False):
@@ -157,7 +161,7 @@ class RaggedPlan(Plan):
         """
         source = self._checked_source(batch)
         check_stream(stream, self.device)
-        given = parameters.checked(self.operation, values, self.items, self.device)
+        given = checked_parameters(self.operation, values, self.items, self.device)
         check_tensor(out, "out")
         result = out
         if out is None:
@@ -168,7 +172,7 @@ class RaggedPlan(Plan):
         if self.device == "cpu":
             if self.total:
                 assert self.map is not None
-                cpu.run(self.operation, source, target, self.map, given, self._sides)
+                run_cpu(self.operation, source, target, self.map, given, self._sides)
             return batch.like(result)
         with self._alone:
             if self.total:
@@ -248,6 +252,38 @@ class RaggedPlan(Plan):
                 threshold=threshold,
             )  # fmt: skip
         return self._engines[aligned]
+
+
+def run_cpu(
+    operation: str, source: ArrayView, out: ArrayView, made: BlockMap, parameters: Sequence[Any],
+    sides: dict[str, NDArray[np.int32]], *, pack: int = PACK,
+) -> None:  # fmt: skip
+    """Do an operation on checked arrays (T,) of the host; `sides` are "widths" and "heights" of a stencil's images."""
+    dtypes = (dtype_name(source.dtype), dtype_name(out.dtype), dtype_name(made.offsets.dtype))
+    kernel = _cpu_kernel(made.strategy, operation in STENCILS, *dtypes)
+    total, items = source.shape[0], len(made.offsets) - 1
+    blocks, size = -(-total // PART), PART
+    if made.starts is not None:
+        blocks, size = len(made.starts), made.threshold
+    zeros = np.zeros(items, np.float32)  # operations read both parameters, whether they use them or not
+    first, second = (*parameters, zeros, zeros)[:2]
+    arrays = (first, second, sides.get("widths"), sides.get("heights"), made.owner, made.starts)
+    threads.launch(
+        kernel, blocks, OPERATIONS.index(operation), source.pointer, out.pointer, total, made.offsets.ctypes.data,
+        items, *(0 if array is None else array.ctypes.data for array in arrays), size, pack,
+        threads=None if total > PART else 1,
+    )  # fmt: skip
+
+
+def _cpu_kernel(strategy: str, stencil: bool, dtype: str, out_dtype: str, offset_dtype: str) -> Callable[[int], Any]:
+    """The compiled kernel of a strategy, for stencils or for the other operations."""
+
+    def build() -> Callable[..., None]:
+        from octopus.kernels.cpu import ragged
+
+        return ragged.build(strategy, stencil, dtype, out_dtype, offset_dtype)
+
+    return compile.load(f"ragged-{'stencil-' * stencil}{strategy}-{dtype}-{out_dtype}-{offset_dtype}", build)
 
 
 def image_sides(operation: str, batch: RaggedBatch) -> dict[str, NDArray[np.int32]]:

@@ -19,7 +19,7 @@ from octopus.kernels.cuda.ragged_tiles import Shape
 from octopus.kernels.operations import PARAMETERS, POINTWISE, result_dtype
 from octopus.ragged.batch import RaggedBatch
 from octopus.ragged.blockmap import BlockMap, offsets_of
-from octopus.ragged.plan import RaggedPlan, image_sides
+from octopus.ragged.plan import RaggedPlan, image_sides, run_cpu
 from octopus_study.baselines.ragged_methods import table_on_device
 from octopus_study.measure import Method, check_answers
 from octopus_study.reference import ragged as ragged_reference
@@ -144,12 +144,10 @@ class RaggedJob:
     def _cpu_kernel(self, plan: RaggedPlan, scalar: bool) -> Callable[[], object]:
         if not scalar:
             return lambda: plan.run(self.batch, *self.given, out=self.out)
-        from octopus.ragged import cpu
-
         assert plan.map is not None
         operation, sides = self.operation, image_sides(self.operation, self.batch)
         arrays = view(self.values, "values"), view(self.out, "out"), plan.map, self.given, sides
-        return lambda: cpu.run(operation, *arrays, pack=1)
+        return lambda: run_cpu(operation, *arrays, pack=1)
 
     def copy_bound(self) -> Callable[[], object]:
         """Read and write as many bytes as the operation does, by the fastest copy of this machine."""

@@ -11,7 +11,7 @@ import numpy as np
 from octopus.backends.cuda.language import cuda
 from octopus.kernels.arguments import Arguments
 from octopus.kernels.cuda import ptx
-from octopus.kernels.cuda.ragged_work import FUNCTIONS, search, search_by_warp
+from octopus.kernels.cuda.ragged import FUNCTIONS, search, search_by_warp
 
 TABLE_PART = 4096  # elements per block of `table_of_owners`
 THREADS = 256

@@ -172,7 +172,7 @@ class CropPlan(Plan):
         return run(self, frame, boxes, out, stream, options)
 
     def _run(self, frame: Any, boxes: Any, out: Any, stream: Any, options: Mapping[str, Any]) -> Any:
-        free = self._alone.free
+        free = self._alone.free  # as `with self._alone`, which takes 0.3 us more of 4
         try:
             free.pop()
         except IndexError:

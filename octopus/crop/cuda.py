@@ -33,14 +33,15 @@ COLOURS = ("yg", "rv", "r0", "gu", "gv", "g0", "bu", "b0")  # those for a video'
 
 
 class Variant(NamedTuple):
-    """What distinguishes the compiled kernels of one spec."""
+    """What distinguishes the compiled kernels of one spec: what is asked for, and what follows from it."""
 
     box_dtype: str
-    index_dtype: str
+    index_dtype: str = "int32"
+    items: tuple[str, ...] = ()  # of `Items.names`
     values: int = 1
     words: bool = False
     fixed: bool = False
-    items: tuple[str, ...] = ()  # of `Items.names`
+    saturate: bool = False
 
 
 class Launcher:
@@ -51,9 +52,11 @@ class Launcher:
     """
 
     arguments: Arguments
+    streams = False  # whether the kernel is `kernels.cuda.stream`
 
-    def __init__(self, spec: CropSpec, values: int = 0) -> None:
+    def __init__(self, spec: CropSpec, values: int = 0, maps: bool = False) -> None:
         self.spec, self._is_video = spec, spec.frame.dtype in VIDEO_DTYPES
+        self._kind = spec.kernel._replace(maps=maps)
         top = np.float32(TOP if self._is_video else 1)  # of video the kernels make values from 0 to 1
         vectors = spec.gain * top, spec.bias, spec.pad
         self._vectors: dict[str, float] = {}
@@ -69,7 +72,7 @@ class Launcher:
 
     def preload(self, model: ArrayView, box_dtype: str, index_dtype: str) -> None:
         """Load the kernel for frames like `model`."""
-        self._kernel(self._variant(model, 0, box_dtype, index_dtype))
+        self.kernel(model, 0, Variant(box_dtype, index_dtype))
 
     def prepare(self, call: Call, there: Any = None) -> PreparedLaunch:
         """The launch for a call of at most `MAX_ITEMS` boxes, all on the GPU, or boxes from the host.
@@ -83,8 +86,8 @@ class Launcher:
             box_dtype = INSIDE if inside else "float32"
             place = (-1, 0) if inside else (self.arguments.place("boxes"), there.pointer)
             host = call.host_boxes(self.spec.options.outside, *place)
-        index_dtype = kernel_dtype(items.frame_index, "int32")
-        variant = self._variant(frame, call.out.pointer, box_dtype, index_dtype, items.names)
+        asked = Variant(box_dtype, kernel_dtype(items.frame_index, "int32"), items.names)
+        kernel, variant = self.kernel(frame, call.out.pointer, asked)
         own, geometry = self._own(variant, frame, boxes.shape[0])
         size, several = frame.dtype.itemsize, self.spec.frame.indexed
         values = {
@@ -99,23 +102,22 @@ class Launcher:
         names += ["boxes" if host is None else ""]
         names += [name for name, array in zip(ITEMS, items, strict=True) if array is not None]
         numbers = [self.arguments.place(name) if name else -1 for name in names]
-        cuda = Cuda(function_of(self._kernel(variant)), geometry, current().device_id)
+        cuda = Cuda(function_of(kernel), geometry, current().device_id)
         return PreparedLaunch(
             self.arguments.words(values), list(zip(call.arrays, numbers, strict=True)), cuda, boxes=host,
             tail_words=2 * tiles.MOST_BOXES_INSIDE * inside, held=there,
         )  # fmt: skip
 
-    def _variant(
-        self, frame: ArrayView, out: int, box_dtype: str, index_dtype: str, items: tuple[str, ...] = ()
-    ) -> Variant:
+    def kernel(self, frame: ArrayView, out: int, asked: Variant) -> tuple[Any, Variant]:
         """The kernel that the addresses and the result's width allow."""
-        return Variant(box_dtype, index_dtype, items=items)
+        variant = self._variant(frame, out, asked)
+        return _kernel(self._kind, variant, self.streams, compute_capability()), variant
+
+    def _variant(self, frame: ArrayView, out: int, asked: Variant) -> Variant:
+        return asked
 
     def _own(self, variant: Variant, frame: ArrayView, count: int) -> tuple[dict[str, Any], tuple[int, ...]]:
         """The kernel's own arguments, and its grid and block."""
-        raise NotImplementedError
-
-    def _kernel(self, variant: Variant) -> Any:
         raise NotImplementedError
 
 
@@ -123,6 +125,7 @@ class StreamLauncher(Launcher):
     """Launches `kernels.cuda.stream`, and where that can't do a frame or a result the plain kernel."""
 
     arguments = STREAM
+    streams = True
 
     def __init__(self, spec: CropSpec, processors: int, l2_bytes: int) -> None:
         super().__init__(spec)
@@ -171,35 +174,29 @@ class StreamLauncher(Launcher):
         lines = extent // LINE_BYTES if worthwhile else 0
         return {**self._sides, "rows": made.rows, "lines": lines}, (*made.grid, *made.block)
 
-    def _variant(
-        self, frame: ArrayView, out: int, box_dtype: str, index_dtype: str, items: tuple[str, ...] = ()
-    ) -> Variant:
+    def _variant(self, frame: ArrayView, out: int, asked: Variant) -> Variant:
         step = frame.strides[0] if self.spec.frame.indexed else 0
         words = self._words and not (frame.pointer | frame.strides[-3] | step) & 3 and _bytes(frame) < MOST_BYTES
-        fixed = None if "own" in items and self.spec.dtype == "uint8" else self._fixed
+        own_bytes = "own" in asked.items and self.spec.dtype == "uint8"
+        asked = asked._replace(saturate=self.spec.saturates or own_bytes)
+        fixed = None if own_bytes else self._fixed
         if words and fixed and self._suits(fixed.values, out):
-            return Variant(box_dtype, index_dtype, fixed.values, words, True, items)
+            return asked._replace(values=fixed.values, words=True, fixed=True)
         values = self._shape.values
         if not self._suits(values, out) and (self._planar or not self._whole):
             values = 1  # whole pixels go value by value
-        words = words and (self._planar or self._filtered)
-        return Variant(box_dtype, index_dtype, values, words, False, items)
+        return asked._replace(values=values, words=words and (self._planar or self._filtered))
 
     def _suits(self, values: int, out: int) -> bool:
         """Whether all stores of so many values are whole, and at multiples of their size."""
         return self._row_values % values == 0 and out % (values * itemsize(self.spec.dtype)) == 0
-
-    def _kernel(self, variant: Variant) -> Any:
-        saturate = self.spec.saturates or ("own" in variant.items and self.spec.dtype == "uint8")
-        return _stream_kernel(self.spec.kernel, saturate, variant, compute_capability())
 
 
 class PlainLauncher(Launcher):
     """Launches the kernels with a column per thread, `crop`, `antialias` and `sampled`, for what `stream` can't do."""
 
     def __init__(self, spec: CropSpec, values: int = 0, maps: bool = False) -> None:
-        super().__init__(spec, values)
-        self._kind = spec.kernel._replace(maps=maps)
+        super().__init__(spec, values, maps)
         height, width = spec.options.size
         self._threads = min(-(-width // 32) * 32, tiles.MAX_COLUMNS)
         self.arguments = PLAIN_MANY if spec.kernel.many_channels else PLAIN
@@ -210,9 +207,8 @@ class PlainLauncher(Launcher):
         own = {"out_width": width, "out_height": height, "tiles_x": across, "tiles_y": down}
         return own, (count * across * down, 1, 1, self._threads, 1, 1)
 
-    def _kernel(self, variant: Variant) -> Any:
-        box_dtype = "float32" if variant.box_dtype == INSIDE else variant.box_dtype
-        return _plain_kernel(self._kind, box_dtype, variant.index_dtype, compute_capability(), variant.items)
+    def _variant(self, frame: ArrayView, out: int, asked: Variant) -> Variant:
+        return asked._replace(box_dtype="float32") if asked.box_dtype == INSIDE else asked
 
 
 def _bytes(frame: ArrayView) -> int:
@@ -221,48 +217,32 @@ def _bytes(frame: ArrayView) -> int:
 
 
 @cache
-def _stream_kernel(kind: Kernel, saturate: bool, variant: Variant, capability: tuple[int, int]) -> Any:
+def _kernel(kind: Kernel, variant: Variant, streams: bool, capability: tuple[int, int]) -> Any:
     from octopus.backends.cuda import compile
 
-    frame, box_dtype, index_dtype, values, words, fixed, items = kind.frame, *variant
+    frame, inside = kind.frame, variant.box_dtype == INSIDE
 
     def build() -> Callable[..., Any]:
+        options: dict[str, Any] = {
+            "frame_dtype": frame.dtype, "box_dtype": "float32" if inside else variant.box_dtype,
+            "index_dtype": variant.index_dtype, **kind.options, **dict.fromkeys(variant.items, True),
+        }  # fmt: skip
+        if not streams:
+            from octopus.kernels.cuda import per_column
+
+            options |= {"filter": kind.filter, "maps": kind.maps, "pad_mode": kind.pad_mode}
+            return per_column.build(frame.channels, kind.dtype, kind.layout, **options)
         from octopus.kernels.cuda import ptx, stream
 
-        options: dict[str, Any] = {**kind.options, **dict.fromkeys(items, True)}
         return stream.build(
-            frame.channels, kind.dtype, kind.layout, frame_dtype=frame.dtype, values=values, words=words,
-            saturate=saturate, pairs=capability >= ptx.HALF_PAIR_CAPABILITY, fixed=fixed, inside=box_dtype == INSIDE,
-            box_dtype="float32" if box_dtype == INSIDE else box_dtype,
-            index_dtype=index_dtype, **options,
+            frame.channels, kind.dtype, kind.layout, values=variant.values, words=variant.words, fixed=variant.fixed,
+            saturate=variant.saturate, pairs=capability >= ptx.HALF_PAIR_CAPABILITY, inside=inside, **options,
         )  # fmt: skip
 
-    parts = [kind.name, f"by{values}", box_dtype]
-    parts += (
-        [index_dtype] * frame.indexed + ["words"] * words + ["saturated"] * saturate + ["fixed"] * fixed + list(items)
-    )
-    return compile.load("stream-" + "-".join(parts), build)
-
-
-@cache
-def _plain_kernel(
-    kind: Kernel, box_dtype: str, index_dtype: str, capability: tuple[int, int], items: tuple[str, ...] = ()
-) -> Any:
-    from octopus.backends.cuda import compile
-
-    frame = kind.frame
-
-    def build() -> Callable[..., Any]:
-        from octopus.kernels.cuda import per_column
-
-        options: dict[str, Any] = {**kind.options, **dict.fromkeys(items, True)}
-        return per_column.build(
-            frame.channels, kind.dtype, kind.layout, frame_dtype=frame.dtype, filter=kind.filter, maps=kind.maps,
-            pad_mode=kind.pad_mode, box_dtype=box_dtype, index_dtype=index_dtype, **options,
-        )  # fmt: skip
-
-    parts = [kind.name, box_dtype, *[index_dtype] * frame.indexed, *items]
-    return compile.load("crop-" + "-".join(parts), build)
+    means = {"words": variant.words, "saturated": variant.saturate, "fixed": variant.fixed}
+    parts = [kind.name, *[f"by{variant.values}"] * streams, variant.box_dtype, *[variant.index_dtype] * frame.indexed]
+    parts += [*(name for name, used in means.items() if used), *variant.items]
+    return compile.load("-".join(["stream" if streams else "crop", *parts]), build)
 
 
 def upload_capacity(max_boxes: int, indexed: bool, box_bytes: int = BOX_BYTES) -> int:

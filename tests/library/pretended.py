@@ -324,7 +324,7 @@ class SimulatedGpu(PretendedGpu):
 
 
 CACHES = (
-    device.driver, compile.functions, of_crops._stream_kernel, of_crops._plain_kernel, of_tiles._kernel,
+    device.driver, compile.functions, of_crops._kernel, of_tiles._kernel,
     of_ragged._kernel, of_images.kernel_for,
 )  # fmt: skip
 

@@ -37,7 +37,7 @@ from octopus.tiles import cuda as tiles
 PLAIN, BOXED, SMOOTH = {}, {"letterbox": True}, {"antialias": True}
 OPTIONS = (PLAIN, BOXED, SMOOTH, BOXED | SMOOTH)
 CACHES = (
-    launch._stream_kernel, launch._plain_kernel, cuda.kernel_for, ragged._kernel, tiles._kernel,
+    launch._kernel, cuda.kernel_for, ragged._kernel, tiles._kernel,
 )  # fmt: skip
 VERSION = "8.0"  # of PTX: all that the kernels use is older, and drivers from 525 on take it
 EVEN, ODD = 64, 65  # widths of frames whose rows begin at multiples of four bytes, and of others
@@ -76,11 +76,11 @@ def crop(frame: Any, items: tuple[str, ...] = (), maps: bool = False, **options:
     made = spec.make_spec(found, CropOptions(**options))
     if maps or not made.kernel.streams:
         launcher = launch.PlainLauncher(made, maps=maps)
-        launcher._kernel(launcher._variant(found, 0, "float32", "int32", items))
+        launcher.kernel(found, 0, launch.Variant("float32", items=items))
         return
     for boxes in (launch.INSIDE, "float32"):
         launcher = launch.StreamLauncher(made, processors=132, l2_bytes=50 << 20)
-        launcher._kernel(launcher._variant(found, 0, boxes, "int32", items))
+        launcher.kernel(found, 0, launch.Variant(boxes, items=items))
 
 
 def images(capability: tuple[int, int]) -> None:

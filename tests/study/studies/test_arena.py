@@ -390,6 +390,6 @@ def test_the_ladder_leaves_out_the_means_of_the_kernel_that_a_version_lacks():
     for means in filter(None, ladder.VERSIONS.values()):
         values, words, prefetch = means
         launcher = ladder._VersionLauncher(spec, 132, 50 << 20, *means)
-        variant = launcher._variant(frame, 0, "float32", "int32")
+        variant = launcher._variant(frame, 0, ladder.Variant("float32"))
         assert (variant.values, variant.words, variant.fixed) == (values, words, False)
         assert bool(launcher._prefetch_limit) == prefetch

@@ -39,10 +39,8 @@ class _VersionLauncher(StreamLauncher):
         self._shape = Shape(values, self._shape.rows, self._shape.threads)
         self._may_read_words = words
 
-    def _variant(
-        self, frame: ArrayView, out: int, box_dtype: str, index_dtype: str, items: tuple[str, ...] = ()
-    ) -> Variant:
-        variant = super()._variant(frame, out, box_dtype, index_dtype, items)
+    def _variant(self, frame: ArrayView, out: int, asked: Variant) -> Variant:
+        variant = super()._variant(frame, out, asked)
         return variant._replace(words=variant.words and self._may_read_words)
 
 

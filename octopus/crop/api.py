@@ -19,7 +19,7 @@ from octopus.backends.cuda.device import is_capturing
 from octopus.crop import check, spec
 from octopus.crop.check import Call, Items
 from octopus.crop.frame import frame_view, made_channels, pillow_frame
-from octopus.crop.kernel import ITEM_NAMES, Asked, CropKernel, PreparedCall, read_call
+from octopus.crop.kernel import Asked, CropKernel, PreparedCall, read_call
 from octopus.crop.spec import CallOptions, CropOptions, PlanOptions, RunOptions, Size
 from octopus.errors import InputError, shown
 
@@ -189,7 +189,7 @@ class CropPlan(Plan):
         """The long way of a run: look at all of it, and keep what the next such run needs."""
         checks.check_known("run", options, spec.RUN_OPTIONS)
         model, described = frame_view(frame), checks.boxes_view(boxes)
-        items, most = check.items_of(*(options.get(name) for name in ITEM_NAMES))
+        items, most = check.items_of(*(options.get(name) for name in check.ITEM_NAMES))
         checks.check_stream(stream, self.device)
         self._kernel.check(model, described, items, most)
         result = self._head(self._out, described.shape[0]) if out is None else out

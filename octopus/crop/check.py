@@ -19,6 +19,7 @@ BOX_DTYPES = ("int32", "int64", "float32", "float64")
 BOX_NUMBERS = {np.dtype(name): number for number, name in enumerate(BOX_DTYPES)}  # in the machine's byte order
 RULES = {"clip": 0, "error": 1, "pad": 2}  # `outside`, as `kernels.cpu.launches` knows it
 INDEX_DTYPES = ("int32", "int64")  # of a frame index and a count that the GPU reads
+ITEM_NAMES = ("frame_index", "flip", "mean", "std", "count")  # of the fields of `Items`, as the caller calls them
 BOX_SHAPES = ((4,), (2, 3))  # of one box, and of one affine map
 FLIPS = 4  # none, left and right, above and below, both
 
@@ -34,9 +35,8 @@ class Items(NamedTuple):
 
     @property
     def named(self) -> dict[str, ArrayView]:
-        """Those that are given, by what the caller calls them."""
-        names = ("frame_index", "flip", "mean", "std", "count")
-        return {name: array for name, array in zip(names, self, strict=True) if array is not None}
+        """Those that are given."""
+        return {name: array for name, array in zip(ITEM_NAMES, self, strict=True) if array is not None}
 
     @property
     def arrays(self) -> Iterator[ArrayView]:
@@ -108,7 +108,7 @@ def items_of(
 ) -> tuple[Items, int | None]:
     """The arrays of a call, and a count that is known to the host."""
     items = Items(*(None if value is None else view_of(value, name)
-                    for name, value in zip(Items._fields, (frame_index, flip, mean, std), strict=False)))  # fmt: skip
+                    for name, value in zip(ITEM_NAMES, (frame_index, flip, mean, std), strict=False)))  # fmt: skip
     if count is None or is_count(count):
         return items, None if count is None else int(count)
     if isinstance(count, (bool, float)):

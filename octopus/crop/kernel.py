@@ -25,13 +25,11 @@ from octopus.arrays.plan import Place, PlanMemory, Stage
 from octopus.arrays.results import check_out, result_view
 from octopus.arrays.views import ArrayView, view
 from octopus.crop import check
-from octopus.crop.check import Call, Items, are_maps
+from octopus.crop.check import ITEM_NAMES, Call, Items, are_maps
 from octopus.crop.cpu import CpuEngine
 from octopus.crop.frame import frame_view
 from octopus.crop.spec import CropOptions, make_spec
 from octopus.errors import InputError
-
-ITEM_NAMES = ("frame_index", "flip", "mean", "std", "count")
 
 Maker: TypeAlias = Callable[[int | None], tuple[Any, int]]
 # A call as it was read: its key, which is all of it but addresses and values; addresses of the caller's `out`, frame,

@@ -104,11 +104,12 @@ class Call(NamedTuple):
         return run(operation, options, images, sizes, None, None, device, "numpy" if self.pil else "torch", key)
 
     def _options(self) -> dict[str, Any]:
-        asked, floats = self.asked, self.floats
+        asked, floats, filter = self.asked, self.floats, _filter_of(self)
         whole = not (asked["do_rescale"] or asked["do_normalize"] or floats)
         normal = asked["do_normalize"]
+        rounding = "pillow" if self.pil else "torch" if self.on_cpu and _fixed_point(filter) else "uint8"
         return {
-            "filter": _filter_of(self), "rounding": "none" if floats else _rounding_of(self), "antialias": True,
+            "filter": filter, "rounding": "none" if floats else rounding, "antialias": True,
             "mean": asked["image_mean"] if normal else None, "std": asked["image_std"] if normal else None,
             "scale": 1 / asked["rescale_factor"] if asked["do_rescale"] else 1,
             "dtype": "uint8" if whole else self.dtype, "channels": "RGB",
@@ -150,13 +151,6 @@ def _filter_of(call: Call) -> Any:
     if name == "lanczos" and not call.on_cpu:
         raise UnknownError("resample=LANCZOS is bicubic in transformers on a GPU")
     return name
-
-
-def _rounding_of(call: Call) -> str:
-    """Which rounding is the processor's, for images of uint8: torchvision's is in fixed point on most CPUs."""
-    if call.pil:
-        return "pillow"
-    return "torch" if call.on_cpu and _fixed_point(_filter_of(call)) else "uint8"
 
 
 @cache
@@ -254,13 +248,9 @@ def fit_rows(call: Call) -> Any:
     return call.answer(pixel_values=call.listed(rows), pixel_attention_mask=call.listed(mask), spatial_shapes=shown)
 
 
-def _same_sizes(sides: Any) -> Any:
-    return sides
-
-
 def _rows(call: Call, rule: Any, **own: Any) -> Any:
     """Patch rows at the sizes that a rule makes, or at those that images have."""
-    sizes = call.once("sizes", lambda: rule) if call.asked["do_resize"] else _same_sizes
+    sizes = call.once("sizes", lambda: rule) if call.asked["do_resize"] else np.asarray
     if not call.pil:
         return call.launch("patch_rows", call.images, sizes, **own)
     sizes = sizes(np.array(call.sides))

@@ -168,14 +168,9 @@ class ImagePlan(Plan):
     def update(self, images: Any, sizes: Any = None) -> Any:
         """Write other images and sizes into the table that captured graphs read at their next replays; queue nothing.
 
-        Wait for the replay before, which may not have read its table yet.
-
-        Parameters
-        ----------
-        images, sizes
-            As in `run`, on the GPU; they may be fewer or smaller than in the run that was captured. The graph has as
-            many blocks, and room for as many images, rows or values, as that run: capture one of the largest images
-            and sizes to come.
+        Wait for the replay before, which may not have read its table yet. Images on the GPU and sizes are as in `run`;
+        they may be fewer or smaller than in the run that was captured. The graph has as many blocks, and room for as
+        many images, rows or values, as that run: capture one of the largest images and sizes to come.
 
         Returns
         -------

@@ -238,41 +238,31 @@ def _columns(found: Found, item: int) -> tuple[Columns, Columns, Any]:
 
     These are images (H, W) and Pillow's: (N,), True for all, or False if there are none.
     """
-    shapes, strides, flat = found.shapes, found.strides, _flat(found.shapes)
-    if flat is not False:
-        if strides is not None:
-            strides = [(*s, item // found.unit) if len(s) == 2 else s for s in strides]
-        if type(shapes) is np.ndarray:
-            shapes = np.pad(shapes, ((0, 0), (0, 1)), constant_values=1)
-        else:
-            shapes = [(*s, 1) if len(s) == 2 else s for s in shapes]
+    shapes, strides = found.shapes, found.strides
+    flat: Any = False
+    if type(shapes) is np.ndarray:
+        flat = shapes.shape[1] == 2
+        sides = np.pad(shapes, ((0, 0), (0, 1)), constant_values=1) if flat else shapes
+        return sides, contiguous_strides(sides, item), flat
+    dimensions = list(map(len, shapes))
+    if not {2, 3}.issuperset(dimensions):
+        number = next(i for i, dimension in enumerate(dimensions) if dimension not in (2, 3))
+        raise InputError(
+            f"an image has the shape (H, W), (H, W, C) or (C, H, W), found image {number} of {tuple(shapes[number])}"
+        )
+    if 2 in dimensions:
+        flat = np.array(dimensions) == 2
+        shapes = [(*s, 1)[:3] for s in shapes]
+        strides = strides and [(*s, item // found.unit)[:3] for s in strides]
     if np.any(found.pillow):
         flat = flat | np.array(found.pillow)
     sides = _threes(shapes)
     return sides, contiguous_strides(sides, item) if strides is None else _threes(strides) * found.unit, flat
 
 
-def _flat(shapes: Any) -> Any:
-    """Which images have two dimensions, (N,), or True for all; False if none has."""
-    if type(shapes) is np.ndarray:
-        return shapes.shape[1] == 2
-    dimensions = set(map(len, shapes))
-    if dimensions == {3}:
-        return False
-    if not dimensions <= {2, 3}:
-        number = next(i for i, shape in enumerate(shapes) if len(shape) not in (2, 3))
-        raise InputError(
-            f"an image has the shape (H, W), (H, W, C) or (C, H, W), found image {number} of {tuple(shapes[number])}"
-        )
-    return np.array([len(shape) == 2 for shape in shapes])
-
-
-def _threes(numbers: Any) -> Columns:
+def _threes(numbers: list[Any]) -> Columns:
     """Tuples of three integers as rows."""
-    if type(numbers) is np.ndarray:
-        return numbers
-    count = len(numbers)
-    return np.fromiter(chain.from_iterable(numbers), np.int64, 3 * count).reshape(count, 3)
+    return np.fromiter(chain.from_iterable(numbers), np.int64, 3 * len(numbers)).reshape(-1, 3)
 
 
 def contiguous_strides(shapes: Columns, item: int) -> Columns:

@@ -14,18 +14,8 @@ from octopus.arrays.memo import dynamo_disabled
 from octopus.arrays.results import host_copy
 from octopus.arrays.views import ArrayView, family, view
 from octopus.errors import InputError, shown_type
-from octopus.ragged import convert
+from octopus.ragged import check, convert
 from octopus.ragged.blockmap import offsets_of
-from octopus.ragged.check import (
-    check_offsets,
-    check_shapes,
-    check_sides,
-    flat_view,
-    integers,
-    item_number,
-    kept,
-    kept_offsets,
-)
 from octopus.ragged.convert import Jagged
 
 
@@ -46,15 +36,9 @@ class RaggedBatch:
         Shape of each item, on the host, a read-only copy; all have the same number of dimensions. None: the items are
         sequences, as long as the offsets say.
     jagged : Jagged or None
-        What `to_torch` needs of the nested tensor that the batch was made from: its own offsets, the shape of its
-        values (rows, then the sides that all items share), and the lengths of its shortest and longest item where torch
-        knew them. Set by `from_torch`, else None; not for you to set.
-    dtype : numpy.dtype
-        Type of the elements.
-    device : {"cpu", "cuda"}
-        Where the values are.
-    size : int
-        T, the number of elements.
+        What `to_torch` needs of the nested tensor that the batch was made from, set by `from_torch`; not for you.
+    dtype, device, size
+        Type of the elements (NumPy's), where they are ("cpu", "cuda"), and how many, T.
 
     Raises
     ------
@@ -82,14 +66,14 @@ class RaggedBatch:
 
     @dynamo_disabled
     def __post_init__(self) -> None:
-        values = flat_view(self.values)
-        offsets = kept_offsets(self.offsets, values)
-        shapes = None if self.shapes is None else kept(self.shapes, "shapes", 2)
+        values = check.flat_view(self.values)
+        offsets = check.kept_offsets(self.offsets, values)
+        shapes = None if self.shapes is None else check.kept(self.shapes, "shapes", 2)
         self.__dict__.update(offsets=offsets, shapes=shapes, **_facts(values))
         if shapes is not None:
-            check_shapes(len(self), shapes)
+            check.check_shapes(len(self), shapes)
         if self.offsets_on_host:
-            check_offsets(self.size, offsets, shapes)
+            check.check_offsets(self.size, offsets, shapes)
         elif shapes is not None and (elements := sum(shapes.prod(axis=1).tolist())) != self.size:
             raise InputError(f"items of these shapes have {elements} values together, found {self.size}")
 
@@ -123,7 +107,7 @@ class RaggedBatch:
         RaggedBatch
             Shares `values`; has a copy of `shapes`, and offsets made from them.
         """
-        return cls(values, offsets_of(integers(shapes, "shapes", 2)), shapes)
+        return cls(values, offsets_of(check.integers(shapes, "shapes", 2)), shapes)
 
     @classmethod
     @dynamo_disabled
@@ -180,11 +164,11 @@ class RaggedBatch:
         RaggedBatch
             Shares `values`, and the offsets and shapes of this batch; offsets on the GPU need values there.
         """
-        found = flat_view(values)
+        found = check.flat_view(values)
         if found.shape[0] != self.size:
             raise InputError(f"values must be {self.size} like those of the batch, found {found.shape[0]}")
         if not self.offsets_on_host:
-            check_sides(found, view(self.offsets, "offsets"))
+            check.check_sides(found, view(self.offsets, "offsets"))
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, values=values, **_facts(found))
         return other
@@ -232,7 +216,7 @@ class RaggedBatch:
 
         Raises `IndexError` if there is no such item, and `InputError` for no integer or offsets in GPU memory.
         """
-        index = item_number(index, len(self))
+        index = check.item_number(index, len(self))
         offsets = self._host_offsets("an item")
         start, stop = int(offsets[index]), int(offsets[index + 1])
         if self.shapes is None:

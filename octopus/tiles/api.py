@@ -134,8 +134,7 @@ class TilePlan(Plan):
         Raises
         ------
         InputError
-            If the image is not like the planned one, the threshold is not a number, a stream is given for work on the
-            CPU, or the plan is at work in another thread.
+            If an argument doesn't fit the plan, or it is at work in another thread.
         """
         pixels = image_view(image)
         spec = self._check(pixels)
@@ -220,8 +219,7 @@ def keep_tiles(
         What counts as 1; by default the largest value of the dtype, 255 or 65535. For the digital numbers of Sentinel-2
         give 10000.
     nodata : int, optional
-        Values equal to it, in any channel, count in neither sum nor number. A tile without any other has a mean of NaN
-        and is not kept. By default all values count.
+        Values equal to it, in any channel, don't count. A tile without any other has a mean of NaN and is not kept.
     device : {"auto", "cpu", "cuda"}
         "auto" works where the image lies; for an image on the host, on the GPU if there is one.
     stream : optional

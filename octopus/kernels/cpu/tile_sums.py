@@ -39,10 +39,10 @@ def build(dtype: str) -> Callable:
                 while start < end:
                     piece, size = shifted(image, y * pitch + start), min(end - start, np.int64(SEGMENT))
                     if skips:
-                        added, counted = _sum_but(piece, size, nodata)
-                        whole, found = whole + np.uint64(added), found + np.uint64(counted)
+                        added, counted = _sum(piece, size, True, nodata)
                     else:
-                        whole, found = whole + np.uint64(_sum(piece, size)), found + np.uint64(size)
+                        added, counted = _sum(piece, size, False, nodata)
+                    whole, found = whole + np.uint64(added), found + np.uint64(counted)
                     start += size
             total[part], count[part] = whole, found
 
@@ -50,18 +50,11 @@ def build(dtype: str) -> Callable:
 
 
 @compiled
-def _sum(values, size):
-    total = np.uint32(0)
-    for i in range(size):
-        total = np.uint32(total + values[i])
-    return total
-
-
-@compiled
-def _sum_but(values, size, nodata):
+def _sum(values, size, skips, nodata):
+    """Sum and number of the values that count."""
     total, count = np.uint32(0), np.uint32(0)
     for i in range(size):
-        counts = np.uint32(values[i] != nodata)
+        counts = np.uint32(not skips or values[i] != nodata)
         total = np.uint32(total + np.uint32(values[i]) * counts)
         count = np.uint32(count + counts)
     return total, count

@@ -99,15 +99,6 @@ def _blur3_four(source, begin, row, column, width, height):
 
 
 @device
-def _blur3_one(source, begin, row, column, width, height):
-    above, here, below = _rows3(begin, row, width, height)
-    a = _sum3(source, above, here, below, np.int32(column - np.int32(1)), width)
-    b = _sum3(source, above, here, below, column, width)
-    c = _sum3(source, above, here, below, np.int32(column + np.int32(1)), width)
-    return _blur3(a, b, c)
-
-
-@device
 def _sums5(source, r0, r1, r2, r3, r4, column, width):
     """Of a column of five: their sum, the middle three smoothed, and the step across them."""
     x = _inside(column, width)
@@ -143,18 +134,7 @@ def _blur5_sobel_four(source, begin, row, column, width, height):
     return _combine(a, b, c, d, e), _combine(b, c, d, e, f), _combine(c, d, e, f, g), _combine(d, e, f, g, h)
 
 
-@device
-def _blur5_sobel_one(source, begin, row, column, width, height):
-    r0, r1, r2, r3, r4 = _rows5(begin, row, width, height)
-    a = _sums5(source, r0, r1, r2, r3, r4, np.int32(column - np.int32(2)), width)
-    b = _sums5(source, r0, r1, r2, r3, r4, np.int32(column - np.int32(1)), width)
-    c = _sums5(source, r0, r1, r2, r3, r4, column, width)
-    d = _sums5(source, r0, r1, r2, r3, r4, np.int32(column + np.int32(1)), width)
-    e = _sums5(source, r0, r1, r2, r3, r4, np.int32(column + np.int32(2)), width)
-    return _combine(a, b, c, d, e)
-
-
-FUNCTIONS = {"blur3x3": (_blur3_four, _blur3_one), "blur5x5_sobel": (_blur5_sobel_four, _blur5_sobel_one)}
+FOUR_PIXELS = {"blur3x3": _blur3_four, "blur5x5_sobel": _blur5_sobel_four}  # of which one alone costs no more
 
 
 class Work(NamedTuple):
@@ -169,7 +149,7 @@ class Work(NamedTuple):
 
 def work_of(kind: Kind) -> Work:
     """The device functions of a kind's operation."""
-    return _stencil_work(kind) if kind.operation in FUNCTIONS else _pointwise_work(kind)
+    return _stencil_work(kind) if kind.operation in FOUR_PIXELS else _pointwise_work(kind)
 
 
 # `value ** exponent` by two instructions of the special function unit: `powf`, of 63, left float32 0.65 of a copy's
@@ -243,7 +223,7 @@ def _pointwise_work(kind: Kind) -> Work:
 
 def _stencil_work(kind: Kind) -> Work:
     """There is nothing to fetch before the owner is known."""
-    four, single = FUNCTIONS[kind.operation]
+    four = FOUR_PIXELS[kind.operation]
     store, store_one = (ptx.streaming_store(kind.out_dtype, count, True, False) for count in (QUAD, 1))
 
     @device
@@ -256,7 +236,7 @@ def _stencil_work(kind: Kind) -> Work:
         inside = np.uint32(at - begin)
         row = np.int32(inside // np.uint32(width))
         column = np.int32(inside - np.uint32(row) * np.uint32(width))
-        store_one(out, at, (single(source, begin, row, column, width, heights[item]),))
+        store_one(out, at, (four(source, begin, row, column, width, heights[item])[0],))
 
     @device
     def pack(source, out, at, held, item, offsets, first, second, widths, heights):
@@ -269,7 +249,7 @@ def _stencil_work(kind: Kind) -> Work:
             store(out, at, four(source, begin, row, column, width, height))
         else:
             for j in range(QUAD):
-                store_one(out, at + j, (single(source, begin, row, column, width, height),))
+                store_one(out, at + j, (four(source, begin, row, column, width, height)[0],))
                 column += np.int32(1)
                 if column == width:
                     column = np.int32(0)

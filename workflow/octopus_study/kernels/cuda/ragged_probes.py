@@ -11,11 +11,11 @@ import numpy as np
 from octopus.backends.cuda.language import cuda
 from octopus.kernels.arguments import Arguments
 from octopus.kernels.cuda import ptx
-from octopus.kernels.cuda.ragged import FUNCTIONS, search, search_by_warp
+from octopus.kernels.cuda.ragged import FOUR_PIXELS, search, search_by_warp
 
 TABLE_PART = 4096  # elements per block of `table_of_owners`
 THREADS = 256
-_blur3_one = FUNCTIONS["blur3x3"][1]
+_blur3 = FOUR_PIXELS["blur3x3"]  # of which the first is wanted
 _store = ptx.streaming_store("uint8", 1, True, False)
 
 
@@ -40,7 +40,7 @@ def image_per_thread(source, out, offsets, items, widths, heights):
     begin, width, height = np.int64(offsets[item]), widths[item], heights[item]
     for row in range(height):
         for column in range(width):
-            value = _blur3_one(source, begin, np.int32(row), np.int32(column), width, height)
+            value = _blur3(source, begin, np.int32(row), np.int32(column), width, height)[0]
             _store(out, begin + np.int64(row) * width + column, (value,))
 
 
@@ -56,7 +56,7 @@ def linear_search(source, out, offsets, items, widths, heights):
         begin, width = np.int64(offsets[item]), widths[item]
         row = np.int32((at - begin) // width)
         column = np.int32(at - begin - np.int64(row) * width)
-        value = _blur3_one(source, begin, row, column, width, heights[item])
+        value = _blur3(source, begin, row, column, width, heights[item])[0]
         _store(out, at, (value,))
         at += threads
 

@@ -4,11 +4,10 @@
 
     crops = octopus.torch.crop_resize(frame, boxes, 224, scale=255)
 
-The functions here take and give what those of the same names in `octopus` and `octopus.images` do, for tensors, and
-raise what they do. Called as usual they are those. While torch compiles or exports they are operators,
-`torch.ops.octopus.*`: one node of the graph, whose shapes and errors are known before anything runs. Their arguments
-are then numbers of Python, words and tensors, and `out`, `stream` and `device` are the compiler's business. No gradient
-passes through them.
+The functions here take, give and raise what those of the same names in `octopus` and `octopus.images` do, for tensors;
+called as usual they are those. While torch compiles or exports they are operators, `torch.ops.octopus.*`: one node of
+the graph, whose shapes and errors are known before anything runs. Their arguments are then numbers of Python, words and
+tensors, and `out`, `stream` and `device` are the compiler's business. No gradient passes through them.
 """
 
 from __future__ import annotations

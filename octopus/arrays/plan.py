@@ -41,11 +41,8 @@ class PlanMemory(Place):
         self._arrays += [array for array in arrays if array is not None]
 
     def enter(self, stream: Any, arrays: Sequence[ArrayView], beside: ArrayView | None = None) -> Any:
-        """The stream on which a run works, ordered behind the plan's run before and behind whoever writes the arrays.
-
-        It is the caller's `stream`, or the current one of the first array's library, or else of that of `beside`. A
-        plan whose run is refused stays on its stream.
-        """
+        """The stream on which a run works, ordered behind the plan's run before and behind whoever writes the arrays:
+        the caller's, or the current one of the first array's library, or else of that of `beside`."""
         streams.check_ordinals(*arrays)
         if current().device_id != self._ordinal:
             raise InputError(
@@ -68,11 +65,8 @@ class PlanMemory(Place):
         return queue
 
     def _move(self, queue: Any) -> None:
-        """Go on on another stream, behind the work on the one before.
-
-        A graph can't wait for what is not in it, and its work is done elsewhere: capturing one changes nothing here.
-        """
-        if is_capturing(queue):
+        """Go on on another stream, behind the work on the one before."""
+        if is_capturing(queue):  # a graph can't wait for what is not in it, and its work is done elsewhere
             return
         from octopus.backends.cuda.memory import DeviceArray
 
@@ -98,10 +92,7 @@ class Stage:
     def run(
         self, source: ArrayView, results: Sequence[ArrayView | None], queue: Any, submit: Callable[..., None]
     ) -> None:
-        """Bring the source's planes to the GPU, queue the work there, bring the results back, and wait for them.
-
-        `submit` queues the work, given the addresses of source and results on the GPU; a result may not be wanted.
-        """
+        """Bring the planes to the GPU, `submit` work on the addresses there, and wait for the results to come back."""
         there, *made = self.owned
         pointer, elements = there.pointer, [np.ascontiguousarray(plane.numpy()) for plane in source.planes]
         for plane in elements:
@@ -120,10 +111,8 @@ class Plan:
     device: str
 
     def _begin(self, model: ArrayView, device: str, stream: Any, beside: ArrayView | None = None) -> Any:
-        """Say of which library and side results are, and where; returns the GPU's stream on which memory is reserved.
-
-        `stream` is the caller's; without one it is the current one of the library of `model`, or else of `beside`.
-        """
+        """Say of which library and side results are, and where; returns the GPU's stream on which memory is reserved:
+        the caller's, or the current one of the library of `model`, or else of `beside`."""
         check_stream(stream, device)
         self.device, self._waits = device, stream is None
         self._model = replace(model.unowned, after=None)  # results are written by the plan alone

@@ -81,7 +81,6 @@ class ArrayView:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the elements."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     def numpy(self) -> np.ndarray:
@@ -189,7 +188,6 @@ def host_numbers(value: Any, name: str) -> np.ndarray:
 
 
 def family(array: Any) -> str:
-    """The library that an array comes from."""
     return _family_of(type(array))  # type: ignore[arg-type]
 
 

@@ -75,10 +75,7 @@ class Launcher:
         self.kernel(model, 0, Variant(box_dtype, index_dtype))
 
     def prepare(self, call: Call, there: Any = None) -> PreparedLaunch:
-        """The launch for a call of at most `MAX_ITEMS` boxes, all on the GPU, or boxes from the host.
-
-        `there` is memory on the GPU for boxes from the host that can't be inside, a `DeviceArray`.
-        """
+        """The launch for at most `MAX_ITEMS` boxes; from the host they go inside or `there`, to a `DeviceArray`."""
         frame, boxes, items, host = call.frame, call.boxes, call.items, None
         box_dtype, inside = dtype_name(boxes.dtype), False
         if boxes.device == "cpu":
@@ -262,12 +259,10 @@ _captured: list[Any] = []  # what graphs read, which may live longer than the en
 class CudaEngine:
     """Runs a spec with the streaming CUDA kernel, or the plain one: one launch, no device allocation afterwards.
 
-    Up to 240 boxes from the host are an argument of the streaming kernel. More, or those of the plain kernel, go
-    through a buffer of at most 64 KiB; larger batches take several turns, each with a launch of its own. So do batches
-    of more than 65535 boxes. Affine maps have a plain kernel of their own, loaded when it is first needed.
-
-    The kernel for frames like `model`, boxes of `box_dtype` (`INSIDE` for a few from the host) and indices of
-    `index_dtype` is loaded now; memory is allocated on `stream`.
+    Up to 240 boxes from the host are an argument of the streaming kernel. Others go through a buffer of at most 64 KiB,
+    larger batches in several turns, each with a launch of its own, as do more than 65535 boxes. Affine maps have a
+    plain kernel of their own. The kernel for `box_dtype` (`INSIDE` for a few from the host), `index_dtype` and `maps`
+    or boxes is loaded now, another when it is first needed.
     """
 
     def __init__(
@@ -322,11 +317,8 @@ class CudaEngine:
         return self._launcher_for(maps).prepare(call, self._boxes)
 
     def run(self, call: Call, given: HostItems = NOTHING, stream: Any = None) -> None:
-        """Queue the kernel for a frame on the GPU, and the upload of what else comes from the host.
-
-        Boxes from the host are float32 that have been checked. The copy of a part of what is uploaded waits, in the
-        order of the stream, for the kernel that reads the part before it.
-        """
+        """Queue the kernel, and uploads of what comes from the host: in the order of the stream each part of them waits
+        for the kernel that reads the part before it. Boxes from the host are float32 that have been checked."""
         count, maps = call.boxes.shape[0], are_maps(call.boxes.shape)
         if self.spec.kernel.many_channels and is_capturing(stream):
             _captured.append(self._values)
@@ -352,17 +344,14 @@ class CudaEngine:
             launch(self._launcher_for(maps).prepare(part, self._boxes), part.addresses, stream)
 
     def _upload(self, name: str, values: np.ndarray, stream: Any) -> ArrayView:
-        """Queue the copy of what items have of their own to the GPU, of at most 64 KiB.
-
-        The driver has read it when this returns: of page-locked memory, which it would read later, a copy.
-        """
+        """Queue the copy of at most 64 KiB to the GPU, which the driver has read when this returns."""
         there = {"boxes": self._boxes, "frame_index": self._index}.get(name) or self._own.get(name)
         if there is None:  # reserved at the first run that needs it
             size = self._capacity * values.nbytes // len(values)
             there = self._own[name] = memory.DeviceArray((size,), np.uint8, stream=stream)
         if name in self._own:
             there.release_on(stream)
-        pageable = np.array(values)
+        pageable = np.array(values)  # page-locked memory would be read later
         memory.copy(there.pointer, pageable.ctypes.data, pageable.nbytes, stream)
         strides = c_strides(pageable.shape, pageable.dtype)
         return ArrayView(there.pointer, pageable.shape, strides, pageable.dtype, "cuda", "octopus", None)

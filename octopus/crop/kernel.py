@@ -1,13 +1,9 @@
 """A crop-and-resize call, from its arguments to its launch.
 
-The way of a call that has been made before, in order: `read_call` reads the arguments' attributes into a key, the memo
-of the thread or plan has a `PreparedCall` under it, `PreparedCall.run` makes or finds memory for the result and hands
-all addresses to its `PreparedLaunch`, which checks the values of boxes from the host, and launches, within one call of
-machine code. Nothing else is done, and what that call refuses is done again the long way, for a good error.
-
-The long way of a first call, or one that takes more than a launch: `CropKernel.check` refuses what the kernel is not
-for, and `CropKernel.execute` checks values, copies what comes from the host, and launches. `CropKernel.prepare` then
-makes the launch for the next such call, if one does all that it needs.
+One like a call before: `read_call` reads attributes into a key, under which the memo of the thread or plan has a
+`PreparedCall`; its `run` makes or finds memory for the result and hands all addresses to machine code, which checks the
+values of boxes from the host, and launches. What that refuses goes the long way, too, for a good error: `check`, `work`
+and, if one launch does all that the next such call needs, `prepare` of a `CropKernel`.
 """
 
 from __future__ import annotations
@@ -137,10 +133,7 @@ class CropKernel:
         self.memory.keep(*self.engine.owned)
 
     def check(self, frame: ArrayView, boxes: ArrayView, items: Items, most: int | None = None) -> None:
-        """Refuse what the kernel is not for; values of arrays from the host are checked by `execute`.
-
-        `most` is the number of items that are made, where the host knows it.
-        """
+        """Refuse what the kernel is not for; `most` items are made, where the host knows it. `work` checks values."""
         check.check_planned_frame(frame, self.spec, self.model, self.host_to_gpu)
         check.check_planned_boxes(boxes, self.max_boxes, self.device)
         if are_maps(boxes.shape):

@@ -205,23 +205,13 @@ class CropOptions:
 
 @dataclass(frozen=True, eq=False)
 class CropSpec:
-    """Everything about a call but the frame's pixels and the boxes.
-
-    Attributes
-    ----------
-    frame : FrameSpec
-    options : CropOptions
-    gain, bias : ndarray, (C,), float32
-        The normalisation as `value * gain + bias`.
-    pad : ndarray, (C,), float32
-        What surrounds a letterboxed image, and the constant beyond the frame, normalised.
-    """
+    """Everything about a call but the frame's pixels and the boxes."""
 
     frame: FrameSpec
     options: CropOptions
-    gain: np.ndarray
+    gain: np.ndarray  # (C,), float32: the normalisation as `value * gain + bias`
     bias: np.ndarray
-    pad: np.ndarray
+    pad: np.ndarray  # what surrounds a letterboxed image, and the constant beyond the frame, normalised
 
     @cached_property
     def item(self) -> tuple[int, int, int]:

@@ -16,7 +16,7 @@ under a filter, samples ("nearest", "bicubic") and affine maps. The study `arena
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
@@ -24,28 +24,28 @@ from octopus.backends.cuda.language import cuda, device
 from octopus.kernels import geometry, sampling
 from octopus.kernels.arguments import PLAIN, PLAIN_MANY
 from octopus.kernels.cuda import ptx
-from octopus.kernels.cuda.place import MODES, box_in_memory, framer, no_transform, placer, transform_store, usable
+from octopus.kernels.cuda.place import (
+    MODES,
+    box_in_memory,
+    box_is_usable,
+    framer,
+    no_transform,
+    placer,
+    transform_store,
+)
 from octopus.kernels.cuda.rows import VIDEO, Pixels, converter
 from octopus.kernels.cuda.tiles import ROWS, SCALAR_CHANNELS
 
 _FAR, _NUMBERS = sampling.FAR, sampling.MAP_NUMBERS
+# How a thread makes its pixels: how many integers and floats it keeps of each axis, a device function of what holds for
+# its column, and one of a row's values. An axis is `first, last, origin, extent` of `place.placer`, the image's size,
+# the step from value to value in the frame, and the frame's size.
+Body: TypeAlias = tuple[int, int, Callable, Callable]
 _sample, _lerp = device(geometry.sample), device(geometry.lerp)
 _support, _window = device(geometry.filter_support), device(geometry.filter_window)
 _weight, _beyond_pixel = device(geometry.filter_weight), device(geometry.beyond_pixel)
 _centre, _map_is_usable = device(sampling.centre), device(sampling.map_is_usable)
-
-
-class Body(NamedTuple):
-    """How a thread makes its pixels: once what holds for its column, then each row's values.
-
-    Both are given two arrays of `ints` and two of `floats`, which outlive them. An axis is `first, last, origin,
-    extent` of `place.placer`, the image's size, the step of the result in the frame, and the frame's size.
-    """
-
-    ints: int
-    floats: int
-    begin: Callable
-    row: Callable
+_span_is_usable = device(geometry.span_is_usable)
 
 
 def build(
@@ -56,11 +56,11 @@ def build(
     frame_dtype: str = "uint8",
     filter: str = "bilinear",
     antialias: bool = False,
-    maps: bool = False,
+    maps: bool = False,  # `boxes` has the six numbers of an affine map per item, never cut: `pad_mode`, or "edge"
     edge: str = "box",
     letterbox: bool = False,
     indexed: bool = False,
-    pad_mode: str = "",
+    pad_mode: str = "",  # "": boxes are cut at the frame
     order: str = "RGB",
     counted: bool = False,
     flipped: bool = False,
@@ -70,10 +70,7 @@ def build(
 ) -> Callable:
     """The kernel for a kind of frame, of result, and for options; those it shares with `stream.build` are said there.
 
-    Its arguments are `arguments.PLAIN`, or `PLAIN_MANY`. With `maps`, `boxes` has the six numbers of an affine map per
-    item, whose samples beyond the frame follow `pad_mode`, or take its nearest pixel. An item that can't be made (its
-    box is NaN, empty, outside the frame or, with a `pad_mode`, too large; its frame doesn't exist) is filled with NaN,
-    or with 0 for uint8; its transform is NaN.
+    Its arguments are `arguments.PLAIN`, or `PLAIN_MANY`. With a `pad_mode` too large boxes can't be made, either.
     """
     pixels = Pixels(channels, frame_dtype, order, flipped)
     planar, letterbox = layout == "NCHW", letterbox and not maps
@@ -81,12 +78,10 @@ def build(
     empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
     frame_of, store_transform = framer(pixels), transform_store(pad_mode, flipped)
     place = placer(edge, letterbox, antialias, pad_mode, sampling.REACH[filter])
-    numbers_of, is_usable, axes_of = _of_maps() if maps else _of_boxes(usable(pad_mode), place)
     if maps or filter != "bilinear":
-        body = _samples(pixels, filter, pad_mode, maps)
+        ints, floats, begin, make_row = _samples(pixels, filter, pad_mode, maps)
     else:
-        body = (_filtered if antialias else _bilinear)(pixels, pad_mode)
-    ints, floats, begin, make_row = body
+        ints, floats, begin, make_row = (_filtered if antialias else _bilinear)(pixels, pad_mode)
 
     @device
     def work(
@@ -118,8 +113,14 @@ def build(
             normalisation = gains, biases, pads
         pad = normalisation[2]
 
-        numbers = numbers_of(boxes, item)
-        good, start = is_usable(numbers, width, height, out_width, out_height), np.int64(0)
+        if maps:
+            ax, bx, cx, ay, by, cy = _map_in_memory(boxes, item)
+            good = _map_is_usable(ax, bx, cx, out_width, out_height)
+            good = good and _map_is_usable(ay, by, cy, out_width, out_height)
+        else:
+            x1, y1, x2, y2 = box_in_memory(boxes, item)
+            good = _span_is_usable(x1, y1, x2, y2) if pad_mode else box_is_usable(x1, y1, x2, y2, width, height)
+        start = np.int64(0)
         if indexed:
             frame_number = np.int64(frame_index[item])
             good = good and frame_number >= 0 and frame_number < frames
@@ -135,12 +136,20 @@ def build(
                 no_transform(transform, item)
             return
 
-        axis_x, axis_y, before, above, columns, rows = axes_of(numbers, width, height, out_width, out_height)
-        if letterbox and corner:
-            store_transform(
-                transform, item, numbers[0], numbers[1], axis_x[3], axis_y[3], before, above, columns, rows, flip,
-                out_width, out_height,
-            )  # fmt: skip
+        if maps:
+            axis_x, axis_y = (ax, bx, cx, width), (ay, by, cy, height)
+            before, above, columns, rows = np.int32(0), np.int32(0), out_width, out_height
+        else:
+            left, last_x, origin_x, extent_x, top, last_y, origin_y, extent_y, before, above, columns, rows = place(
+                x1, y1, x2, y2, width, height, out_width, out_height
+            )
+            axis_x = left, last_x, origin_x, extent_x, columns, extent_x / np.float32(columns), width
+            axis_y = top, last_y, origin_y, extent_y, rows, extent_y / np.float32(rows), height
+            if letterbox and corner:
+                store_transform(
+                    transform, item, x1, y1, extent_x, extent_y, before, above, columns, rows, flip, out_width,
+                    out_height,
+                )  # fmt: skip
         x = np.int32((np.int32(out_width - np.int32(1)) - column if flip & 1 else column) - before)
         ints_x, ints_y = cuda.local.array(ints, np.int32), cuda.local.array(ints, np.int32)
         floats_x, floats_y = cuda.local.array(floats, np.float32), cuda.local.array(floats, np.float32)
@@ -184,57 +193,21 @@ def build(
     return kernel
 
 
-def _of_boxes(is_usable: Callable, place: Callable) -> tuple[Callable, Callable, Callable]:
-    """Device functions: an item's numbers, whether it can be made of them, and its axes."""
-
-    @device
-    def good(numbers, width, height, out_width, out_height):
-        x1, y1, x2, y2 = numbers
-        return is_usable(x1, y1, x2, y2, width, height)
-
-    @device
-    def axes(numbers, width, height, out_width, out_height):
-        x1, y1, x2, y2 = numbers
-        left, last_x, origin_x, extent_x, top, last_y, origin_y, extent_y, before, above, columns, rows = place(
-            x1, y1, x2, y2, width, height, out_width, out_height
-        )
-        axis_x = left, last_x, origin_x, extent_x, columns, extent_x / np.float32(columns), width
-        axis_y = top, last_y, origin_y, extent_y, rows, extent_y / np.float32(rows), height
-        return axis_x, axis_y, before, above, columns, rows
-
-    return box_in_memory, good, axes
+@device
+def _map_in_memory(maps, item):
+    at = _NUMBERS * item
+    return (
+        np.float32(maps[at]), np.float32(maps[at + 1]), np.float32(maps[at + 2]),
+        np.float32(maps[at + 3]), np.float32(maps[at + 4]), np.float32(maps[at + 5]),
+    )  # fmt: skip
 
 
-def _of_maps() -> tuple[Callable, Callable, Callable]:
-    """The same of affine maps, whose axes are `a, b, c` and the frame's size."""
+def _reader(pixels: Pixels, pad_mode: str, padded: bool) -> tuple[Callable, Callable, Callable]:
+    """Device functions: a pixel's values, normalised ones of a mean of them, and the row or column for any index.
 
-    @device
-    def numbers_of(boxes, item):
-        at = _NUMBERS * item
-        return (
-            np.float32(boxes[at]), np.float32(boxes[at + 1]), np.float32(boxes[at + 2]),
-            np.float32(boxes[at + 3]), np.float32(boxes[at + 4]), np.float32(boxes[at + 5]),
-        )  # fmt: skip
-
-    @device
-    def good(numbers, width, height, out_width, out_height):
-        a, b, c, d, e, f = numbers
-        return _map_is_usable(a, b, c, out_width, out_height) and _map_is_usable(d, e, f, out_width, out_height)
-
-    @device
-    def axes(numbers, width, height, out_width, out_height):
-        a, b, c, d, e, f = numbers
-        return (a, b, c, width), (d, e, f, height), np.int32(0), np.int32(0), out_width, out_height
-
-    return numbers_of, good, axes
-
-
-def _reader(pixels: Pixels, padded: bool) -> tuple[Callable, Callable]:
-    """Device functions: a pixel's values, and what makes normalised ones of a mean of them.
-
-    With padding pixels are normalised one by one, and one whose row or column is -1 is the padding.
+    `padded` pixels are normalised one by one, and one whose row or column is -1 is the padding.
     """
-    channels, stored, turned = pixels.channels, pixels.stored, pixels.turned
+    channels, stored, turned, mode = pixels.channels, pixels.stored, pixels.turned, np.int32(MODES.get(pad_mode, 0))
     if pixels.is_video:
         convert, load_pair = converter(pixels.dtype), VIDEO[pixels.dtype].pair
 
@@ -253,38 +226,28 @@ def _reader(pixels: Pixels, padded: bool) -> tuple[Callable, Callable]:
         for c in range(channels):
             into[c] = np.float32(frame[at + (channels - 1 - c if turned else c)])
 
-    read = read_video if pixels.is_video else read_values
+    read_one = read_video if pixels.is_video else read_values
 
     @device
-    def read_padded(source, row, column, normal, into):
+    def read(source, row, column, normal, into):
         gain, bias, pad = normal
-        for c in range(channels):
-            into[c] = pad[c]
-        if row >= 0 and column >= 0:
-            read(source, row, column, into)
+        if padded:
             for c in range(channels):
+                into[c] = pad[c]
+        if not padded or (row >= 0 and column >= 0):
+            read_one(source, row, column, into)
+            for c in range(channels if padded else 0):
                 into[c] = into[c] * gain[c] + bias[c]
-
-    @device
-    def read_plain(source, row, column, normal, into):
-        read(source, row, column, into)
 
     @device
     def normalised(value, normal, c):
         return value if padded else value * normal[0][c] + normal[1][c]
 
-    return read_padded if padded else read_plain, normalised
-
-
-def _stand_in(pad_mode: str) -> Callable:
-    """A device function: the pixel of the frame that stands for any `index` along an axis; -1 is the padding."""
-    mode = np.int32(MODES.get(pad_mode, 0))
-
     @device
     def pixel_of(index, limit):
         return _beyond_pixel(index, limit, mode) if pad_mode else index
 
-    return pixel_of
+    return read, normalised, pixel_of
 
 
 def _bilinear(pixels: Pixels, pad_mode: str) -> Body:
@@ -292,8 +255,8 @@ def _bilinear(pixels: Pixels, pad_mode: str) -> Body:
 
     The branch depends on the row alone: no warp diverges.
     """
-    channels, pixel_of = pixels.channels, _stand_in(pad_mode)
-    read, normalised = _reader(pixels, bool(pad_mode))
+    channels = pixels.channels
+    read, normalised, pixel_of = _reader(pixels, pad_mode, bool(pad_mode))
 
     @device
     def line(source, row, of_column, normal, into):
@@ -326,7 +289,7 @@ def _bilinear(pixels: Pixels, pad_mode: str) -> Body:
         for c in range(channels):
             into[c] = _lerp(upper[c], lower[c], weight)
 
-    return Body(1, channels, begin, make_row)
+    return 1, channels, begin, make_row
 
 
 def _filtered(pixels: Pixels, pad_mode: str) -> Body:
@@ -335,8 +298,8 @@ def _filtered(pixels: Pixels, pad_mode: str) -> Body:
     Weights along the row are worked out anew for each source row: two operations per weight cost less than memory for
     as many as the largest box needs.
     """
-    channels, pixel_of = pixels.channels, _stand_in(pad_mode)
-    read, normalised = _reader(pixels, bool(pad_mode))
+    channels = pixels.channels
+    read, normalised, pixel_of = _reader(pixels, pad_mode, bool(pad_mode))
 
     @device
     def window(index, axis):
@@ -376,14 +339,14 @@ def _filtered(pixels: Pixels, pad_mode: str) -> Body:
         for c in range(channels):
             into[c] = normalised(into[c] * share, normal, c)
 
-    return Body(1, channels, begin, make_row)
+    return 1, channels, begin, make_row
 
 
 def _samples(pixels: Pixels, filter: str, pad_mode: str, maps: bool) -> Body:
     """Single samples, of boxes or of maps: no row is reused. Of a box a column's pixels and weights are found once."""
     channels, taps, mode = pixels.channels, sampling.TAPS[filter], np.int32(MODES[pad_mode or "edge"])
     locate = sampling.locator(device, filter)
-    read, normalised = _reader(pixels, pad_mode == "constant")
+    read, normalised, _ = _reader(pixels, pad_mode, pad_mode == "constant")
 
     @device
     def of_box(index, axis, pixels, weights):
@@ -425,4 +388,4 @@ def _samples(pixels: Pixels, filter: str, pad_mode: str, maps: bool) -> Body:
         for c in range(channels):
             into[c] = normalised(into[c], normal, c)
 
-    return Body(taps, taps, begin, make_row)
+    return taps, taps, begin, make_row

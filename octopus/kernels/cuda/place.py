@@ -13,8 +13,7 @@ from octopus.kernels.cuda.rows import Pixels
 MODES = {"constant": geometry.CONSTANT, "edge": geometry.NEAREST, "reflect": geometry.REFLECT}
 
 _box_axis, box_is_usable = device(geometry.box_axis), device(geometry.box_is_usable)
-_span, _span_is_usable = device(geometry.span), device(geometry.span_is_usable)
-_widen, _reach_out = device(geometry.widen), device(geometry.reach_out)
+_span, _widen, _reach_out = device(geometry.span), device(geometry.widen), device(geometry.reach_out)
 _way_back, _way_back_uncut = device(geometry.way_back), device(geometry.way_back_uncut)
 _inner_size, _padding_before = device(geometry.inner_size), device(geometry.padding_before)
 _filter_support, _filter_reach = device(geometry.filter_support), device(geometry.filter_reach)
@@ -84,21 +83,8 @@ def placer(edge: str, letterbox: bool, antialias: bool, pad_mode: str = "", reac
     return place
 
 
-def usable(pad_mode: str) -> Callable:
-    """A device function: whether an item can be made of `x1, y1, x2, y2` in a frame of `width, height`."""
-
-    @device
-    def span_is_usable(x1, y1, x2, y2, width, height):
-        return _span_is_usable(x1, y1, x2, y2)
-
-    return span_is_usable if pad_mode else box_is_usable
-
-
 def transform_store(pad_mode: str, flipped: bool) -> Callable:
-    """A device function that writes `scale_x, scale_y, shift_x, shift_y` from an item back to the frame.
-
-    Where items are `flipped` it makes that the way back of the mirrored item, by two bits: see `stream.build`.
-    """
+    """A device function that writes `scale_x, scale_y, shift_x, shift_y` from an item, or its mirror, to the frame."""
     way_back = _way_back_uncut if pad_mode else _way_back
 
     @device
@@ -110,7 +96,7 @@ def transform_store(pad_mode: str, flipped: bool) -> Callable:
         transform[4 * item + 2] = shift_x
         transform[4 * item + 3] = shift_y
         for axis in range(2 if flipped else 0):
-            size = width if axis == 0 else height
+            size = height if axis else width
             if flip & np.int32(1 << axis):
                 at = 4 * item + axis
                 scale = transform[at]

@@ -95,7 +95,7 @@ def build(
     lanes = _lanes(channels, values, planar, whole, fixed, out_dtype)
     columns, planes, every, base = lanes.columns, lanes.planes, lanes.columns * lanes.planes, lanes.base
     pixel_by_pixel = planes == channels and not planar
-    spread, cover = _spreader(lanes), _coverer(lanes)
+    spread, cover = _fillers(lanes)
     if fixed and not planar:
         emit = _pixel_emitter(channels)
     else:
@@ -163,8 +163,7 @@ def build(
         mirrored = flipped and (flip & np.int32(1)) != np.int32(0)
         if own:
             gain, bias, pad = normalisation(gain, pad, means, stds, item)
-        start = cuda.local.array(every, np.float32)
-        change = cuda.local.array(every, np.float32)
+        start, change = cuda.local.array(every, np.float32), cuda.local.array(every, np.float32)
         padding = cuda.local.array(every, np.float32)
 
         x1, y1, x2, y2 = box_of(boxes, item)
@@ -275,18 +274,18 @@ def _own_normalisation(channels: int) -> Callable:
     last = channels - 1
 
     @device
-    def one(gain, pad, means, stds, at):
+    def one(gain, pad, means, stds, item, c):
+        at = np.int64(item) * channels + min(c, last)
         inverse = np.float32(1.0) / stds[at]
-        own, bias = gain * inverse, -means[at] * inverse
-        return own, bias, pad * inverse + bias
+        own, bias = gain[c] * inverse, -means[at] * inverse
+        return own, bias, pad[c] * inverse + bias
 
     @device
     def normalisation(gain, pad, means, stds, item):
-        at = np.int64(item) * channels
-        g0, b0, p0 = one(gain[0], pad[0], means, stds, at)
-        g1, b1, p1 = one(gain[1], pad[1], means, stds, at + min(1, last))
-        g2, b2, p2 = one(gain[2], pad[2], means, stds, at + min(2, last))
-        g3, b3, p3 = one(gain[3], pad[3], means, stds, at + min(3, last))
+        g0, b0, p0 = one(gain, pad, means, stds, item, 0)
+        g1, b1, p1 = one(gain, pad, means, stds, item, 1)
+        g2, b2, p2 = one(gain, pad, means, stds, item, 2)
+        g3, b3, p3 = one(gain, pad, means, stds, item, 3)
         return (g0, g1, g2, g3), (b0, b1, b2, b3), (p0, p1, p2, p3)
 
     return normalisation
@@ -418,18 +417,20 @@ def _lanes(channels: int, values: int, planar: bool, whole: bool, fixed: bool, o
     return Lanes(channels, values, 1, 1, 1, fixed, base)
 
 
-def _spreader(lanes: Lanes) -> Callable:
-    """A device function that makes one number per channel one per value of a thread."""
-    channels, columns, planes, across, down, _, _ = lanes
+def _fillers(lanes: Lanes) -> tuple[Callable, Callable]:
+    """Device functions: make one number per channel one per value of a thread; put the padding, and no gains, where its
+    columns lie beside the image of a letterbox."""
+    channels, columns, planes, across, down, fixed, base = lanes
+    of_column = lanes.of_column
 
     @device
-    def of_columns(first, of_channel, into):
+    def spread_columns(first, of_channel, into):
         for v in range(columns):
             for c in range(channels):
                 into[v * across + c * down] = of_channel[c]
 
     @device
-    def of_values(first, of_channel, into):
+    def spread_values(first, of_channel, into):
         for v in range(columns):
             value = np.uint32(first + np.int32(v))
             channel = np.uint32(value - np.uint32(value // np.uint32(channels)) * np.uint32(channels))
@@ -437,14 +438,6 @@ def _spreader(lanes: Lanes) -> Callable:
             for c in range(1, channels):
                 if channel == np.uint32(c):
                     into[v] = of_channel[c]
-
-    return of_columns if planes == channels else of_values
-
-
-def _coverer(lanes: Lanes) -> Callable:
-    """A device function: put the padding where a thread's columns lie beside the image of a letterbox, and no gains."""
-    _, columns, planes, across, down, fixed, base = lanes
-    of_column = lanes.of_column
 
     @device
     def cover(first, before, image_columns, pad, into, gains):
@@ -457,7 +450,7 @@ def _coverer(lanes: Lanes) -> Callable:
                     gains[j] = np.float32(0.0)
                     into[j] = pad[j] + base if fixed else pad[j]
 
-    return cover
+    return spread_columns if planes == channels else spread_values, cover
 
 
 @device
@@ -493,19 +486,13 @@ def _streamer(
         left, last_x, origin_x, scale_x = axis_x
         top, last_y, origin_y, scale_y = axis_y
         before, image_columns, padding, mirrored = image
-        offset = cuda.local.array(columns, np.int32)
-        third = cuda.local.array(columns, np.int32)
-        shift = cuda.local.array(columns, np.uint32)
-        weight_x = cuda.local.array(columns, weights)
-        gains = cuda.local.array(every, np.float32)
-        biases = cuda.local.array(every, np.float32)
+        offset, third = cuda.local.array(columns, np.int32), cuda.local.array(columns, np.int32)
+        shift, weight_x = cuda.local.array(columns, np.uint32), cuda.local.array(columns, weights)
+        gains, biases = cuda.local.array(every, np.float32), cuda.local.array(every, np.float32)
         following = cuda.local.array(every, np.float32)
-        low = cuda.local.array(every, np.uint32)
-        high = cuda.local.array(every, np.uint32)
-        extra = cuda.local.array(every, np.uint32)
-        low_after = cuda.local.array(every, np.uint32)
-        high_after = cuda.local.array(every, np.uint32)
-        extra_after = cuda.local.array(every, np.uint32)
+        low, low_after = cuda.local.array(every, np.uint32), cuda.local.array(every, np.uint32)
+        high, high_after = cuda.local.array(every, np.uint32), cuda.local.array(every, np.uint32)
+        extra, extra_after = cuda.local.array(every, np.uint32), cuda.local.array(every, np.uint32)
 
         limit_x = max(np.int32(last_x - np.int32(1)), np.int32(0))
         limit_x = min(limit_x, np.int32(np.int32(width - np.int32(2)) - left))

@@ -233,13 +233,10 @@ def filter_streamer(
         _, _, width, _ = given
         left, last_x, origin_x, scale_x = axis_x
         before, image_columns, padding, mirrored = image
-        place = cuda.local.array(columns, np.int32)
-        shift = cuda.local.array(columns, np.uint32)
-        near = cuda.local.array(taps_room, np.float32)
-        held = cuda.local.array(room, np.uint32)
+        place, shift = cuda.local.array(columns, np.int32), cuda.local.array(columns, np.uint32)
+        near, held = cuda.local.array(taps_room, np.float32), cuda.local.array(room, np.uint32)
+        gains, biases = cuda.local.array(every, np.float32), cuda.local.array(every, np.float32)
         line = cuda.local.array(every, np.float32)
-        gains = cuda.local.array(every, np.float32)
-        biases = cuda.local.array(every, np.float32)
         spread(first, gain, gains)
         spread(first, bias, biases)
         if letterbox:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import Any, Unpack
 
 from octopus.arrays import streams
 from octopus.arrays.checks import Device, check_stream, check_tensor
@@ -12,53 +12,9 @@ from octopus.arrays.results import check_host_memory
 from octopus.images.calls import ADVICE, Results, pattern_of, run_on_host
 from octopus.images.sizes import smart_sizes
 from octopus.images.sources import look
+from octopus.images.spec import EachOptions, ResizeOptions, RowOptions
 from octopus.images.upload import run_on_gpu
 from octopus.ragged.batch import RaggedBatch
-
-Filter: TypeAlias = Literal["nearest", "bilinear", "bicubic", "lanczos"]
-Rounding: TypeAlias = Literal["none", "uint8", "pillow", "torch"]
-Layout: TypeAlias = Literal["NCHW", "NHWC"]
-Channels: TypeAlias = Literal["RGB", "BGR", "RGBA", "BGRA"]
-Source: TypeAlias = Literal["HWC", "CHW"]
-
-
-class Options(TypedDict, total=False):
-    """Keyword arguments that all operations have; their defaults are those of `octopus.images.spec`."""
-
-    filter: Filter
-    antialias: bool
-    rounding: Rounding
-    mean: Any
-    std: Any
-    scale: Any
-    dtype: Any
-    channels: Channels
-    source: Source | None
-
-
-class EachOptions(Options, total=False):
-    """Of `resize_each`."""
-
-    layout: Layout
-
-
-class ResizeOptions(EachOptions, total=False):
-    """Of `resize`."""
-
-    letterbox: bool
-    pad_value: Any
-    crop: Literal["center"] | None
-    shortest: int | None
-
-
-class RowOptions(Options, total=False):
-    """Of `patch_rows`."""
-
-    patch: int
-    merge: int | None
-    temporal: int | None
-    order: Literal["CTPP", "PPC"]
-    max_rows: int | None
 
 
 @dynamo_disabled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeAlias, TypedDict, get_args
 
 import numpy as np
 
@@ -21,8 +21,57 @@ from octopus.arrays.checks import (
     switch,
 )
 from octopus.errors import InputError, shown
-from octopus.kernels.images import FILTERS
 from octopus.ragged.check import whole
+
+Filter: TypeAlias = Literal["nearest", "bilinear", "bicubic", "lanczos"]
+Rounding: TypeAlias = Literal["none", "uint8", "pillow", "torch"]
+Layout: TypeAlias = Literal["NCHW", "NHWC"]
+Channels: TypeAlias = Literal["RGB", "BGR", "RGBA", "BGRA"]
+Source: TypeAlias = Literal["HWC", "CHW"]
+Order: TypeAlias = Literal["CTPP", "PPC"]
+DtypeName: TypeAlias = Literal["float32", "float16", "bfloat16", "uint8"]
+
+CHOICES = {"filter": Filter, "rounding": Rounding, "layout": Layout, "order": Order, "dtype": DtypeName}
+
+
+class Options(TypedDict, total=False):
+    """Keyword arguments that all operations have; their defaults are those of `OPTIONS`."""
+
+    filter: Filter
+    antialias: bool
+    rounding: Rounding
+    mean: Any
+    std: Any
+    scale: Any
+    dtype: Any
+    channels: Channels
+    source: Source | None
+
+
+class EachOptions(Options, total=False):
+    """Of `resize_each`."""
+
+    layout: Layout
+
+
+class ResizeOptions(EachOptions, total=False):
+    """Of `resize`."""
+
+    letterbox: bool
+    pad_value: Any
+    crop: Literal["center"] | None
+    shortest: int | None
+
+
+class RowOptions(Options, total=False):
+    """Of `patch_rows`."""
+
+    patch: int
+    merge: int | None
+    temporal: int | None
+    order: Order
+    max_rows: int | None
+
 
 # By operation: the kind of its spec, and its arguments but images, sizes and where it works, with their defaults.
 KINDS = {"resize": "batch", "resize_each": "each", "patch_rows": "rows"}
@@ -42,10 +91,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 
-LAYOUTS, ORDERS = ("NCHW", "NHWC"), ("CTPP", "PPC")
 FIXED = ("pillow", "torch")  # in fixed point
-ROUNDINGS = ("none", "uint8", *FIXED)
-DTYPES = ("float32", "float16", "bfloat16", "uint8")
 MAX_PATCH = 4096  # pixels of a patch's side, and of a merged block's
 LETTERBOX_PAD = 114.0  # the grey that detectors are trained with, as `crop_resize` has it
 
@@ -92,14 +138,21 @@ def make_spec(source: str, channels: int, operation: str, /, **given: Any) -> Im
     """Check the options of a call for images of a dtype and a number of channels, and add their defaults."""
     kind, asked = KINDS[operation], {**OPTIONS[operation], **given}
     own = _of_batch(asked) if kind == "batch" else _of_rows(asked) if kind == "rows" else {}
-    dtype = dtype_text(asked["dtype"], DTYPES)
-    check_choice("dtype", dtype, DTYPES)
+    dtype = asked["dtype"] = dtype_text(asked["dtype"], get_args(DtypeName))
+    for name in [name for name in CHOICES if name in asked]:
+        check_choice(name, asked[name], get_args(CHOICES[name]))
     if kind == "each" and dtype == "bfloat16":
         raise InputError("a RaggedBatch can't hold bfloat16; ask for float32 or float16, or for patch rows")
-    name, layouts = ("order", ORDERS) if kind == "rows" else ("layout", LAYOUTS)
-    check_choice(name, asked[name], layouts)
-    antialias = switch("antialias", asked["antialias"])
-    _check_filter(asked["filter"], antialias, asked["rounding"], source)
+    antialias, filter, rounding = switch("antialias", asked["antialias"]), asked["filter"], asked["rounding"]
+    if rounding != "none" and source != "uint8":
+        raise InputError(
+            f'rounding="{rounding}" makes uint8 of what is resized, but the images are {source}; ask for '
+            'rounding="none", or convert them to uint8'
+        )
+    if rounding in FIXED and not antialias and filter != "nearest":
+        raise InputError(
+            f'rounding="{rounding}" is of filters that antialias; ask for antialias=True, or rounding="uint8"'
+        )
     item = own.get("item", (0, 0))
     if math.prod(item) * channels > INT32_MAX:
         raise InputError(f"one item of {item[0]}x{item[1]}x{channels} has more than 2**31 - 1 values")
@@ -110,8 +163,8 @@ def make_spec(source: str, channels: int, operation: str, /, **given: Any) -> Im
         LETTERBOX_PAD if own.get("letterbox") and asked["pad_value"] is None else asked.get("pad_value"), gain, bias
     )
     return ImageSpec(
-        source, channels, asked["filter"], antialias, asked["rounding"], gain, bias, pad, dtype, kind, asked[name],
-        **own,
+        source, channels, filter, antialias, rounding, gain, bias, pad, dtype, kind,
+        asked["order" if kind == "rows" else "layout"], **own,
     )  # fmt: skip
 
 
@@ -154,20 +207,6 @@ def _of_rows(asked: dict[str, Any]) -> dict[str, Any]:
         **{name: int(side) for name, side in made.items()},
         "max_rows": None if most is None else whole("max_rows", most),
     }
-
-
-def _check_filter(filter: Any, antialias: bool, rounding: Any, source: str) -> None:
-    check_choice("filter", filter, tuple(FILTERS))
-    check_choice("rounding", rounding, ROUNDINGS)
-    if rounding != "none" and source != "uint8":
-        raise InputError(
-            f'rounding="{rounding}" makes uint8 of what is resized, but the images are {source}; ask for '
-            'rounding="none", or convert them to uint8'
-        )
-    if rounding in FIXED and not antialias and filter != "nearest":
-        raise InputError(
-            f'rounding="{rounding}" is of filters that antialias; ask for antialias=True, or rounding="uint8"'
-        )
 
 
 def capacity_of(operation: str, spec: ImageSpec, images: int, pixels: Any, rows: Any) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -10,23 +11,31 @@ from numpy.typing import NDArray
 
 from octopus.arrays import streams
 from octopus.arrays.checks import INT32_MAX, Device, check_stream, check_tensor
+from octopus.arrays.launch import Cuda, PreparedLaunch, launch
 from octopus.arrays.memo import dynamo_disabled
 from octopus.arrays.plan import Plan, Stage
 from octopus.arrays.results import check_memory, result_memory
 from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.backends.cpu import compile, threads
+from octopus.backends.cuda import compile as cuda_compile
 from octopus.backends.cuda import memory
-from octopus.backends.cuda.device import is_capturing
+from octopus.backends.cuda.compile import function_of
+from octopus.backends.cuda.device import compute_capability, current, is_capturing
+from octopus.backends.cuda.memory import DeviceArray, copy
 from octopus.errors import InputError, shown
+from octopus.kernels.arguments import RAGGED
+from octopus.kernels.cuda.ragged_tiles import Kind, Shape, shape_for
 from octopus.kernels.operations import OPERATIONS, POINTWISE, STENCILS, result_dtype
 from octopus.ragged import blockmap
 from octopus.ragged.batch import RaggedBatch
 from octopus.ragged.blockmap import BlockMap, Strategy
 from octopus.ragged.check import checked_parameters, whole
-from octopus.ragged.cuda import ALIGNMENT, CudaRagged, Upload
 
 DTYPES = ("float32", "uint8")
 NEEDS_HOST = ("lookup", "block_metadata")
+ALIGNMENT = 16
+STAGED_BYTES = 1 << 20  # up to here a copy on the host costs less than a second transfer
+POINTERS = ("offsets", "first", "second", "widths", "heights", "owner", "starts")
 PACK = 4  # elements for which a thread of the CPU searches once in `thread_search`
 PART = 1 << 14  # elements of a part, of which a thread of the CPU takes one after the other
 
@@ -252,6 +261,63 @@ class RaggedPlan(Plan):
                 threshold=threshold,
             )  # fmt: skip
         return self._engines[aligned]
+
+
+class CudaRagged:
+    """Launches one operation on batches of one layout, by the kernel of `ragged_tiles.shape_for` or of a given shape.
+
+    `aligned` says whether source and result lie at multiples of 16 bytes; `blocks` and `threshold` are those of
+    `block_metadata`.
+    """
+
+    def __init__(
+        self, operation: str, strategy: str, dtype: str, out_dtype: str, offset_dtype: str, total: int, items: int,
+        *, aligned: bool = True, blocks: int = 0, threshold: int = 0, shape: Shape | None = None,
+    ) -> None:  # fmt: skip
+        processors = current().properties.multiprocessor_count
+        self.shape = shape or shape_for(operation, strategy, dtype, total, items, processors, aligned)
+        self._blocks = blocks if strategy == "block_metadata" else self.shape.blocks(total)
+        kind = Kind(operation, strategy, dtype, out_dtype, offset_dtype, *self.shape)
+        function = function_of(_cuda_kernel(kind, compute_capability()))
+        cuda = Cuda(function, (self._blocks, 1, 1, self.shape.threads, 1, 1), current().device_id)
+        words = RAGGED.words({"total": total, "items": items, "threshold": threshold})
+        addresses = [(None, RAGGED.place(name)) for name in ("source", "out", *POINTERS)]
+        self._prepared = PreparedLaunch(words, addresses, cuda)
+
+    def launch(self, source: int, out: int, pointers: dict[str, int], stream: Any) -> None:
+        """Queue the kernel; addresses are in device memory, those that its kind doesn't read may be missing."""
+        launch(self._prepared, (source, out, *(pointers.get(name, 0) for name in POINTERS)), stream)
+
+
+class Upload:
+    """Host arrays in one block of device memory: small ones are brought there by one copy, large ones as they are."""
+
+    def __init__(self, arrays: dict[str, np.ndarray], stream: Any) -> None:
+        flat = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        starts, end, staged_end = {}, 0, 0
+        for name in sorted(flat, key=lambda name: flat[name].nbytes > STAGED_BYTES):  # the small ones first
+            starts[name] = end
+            end += -(-flat[name].nbytes // ALIGNMENT) * ALIGNMENT
+            staged_end = end if flat[name].nbytes <= STAGED_BYTES else staged_end
+        self.memory = DeviceArray((end,), np.uint8, stream=stream)
+        self.pointers = {name: self.memory.pointer + start for name, start in starts.items()}
+        staged = np.empty(staged_end, np.uint8)
+        for name, array in flat.items():
+            if array.nbytes <= STAGED_BYTES:
+                staged[starts[name] : starts[name] + array.nbytes] = array.view(np.uint8)
+            else:
+                copy(self.pointers[name], array.ctypes.data, array.nbytes, stream)
+        copy(self.memory.pointer, staged.ctypes.data, staged_end, stream)
+
+
+@cache
+def _cuda_kernel(kind: Kind, capability: tuple[int, int]) -> Any:
+    def build() -> Callable[..., Any]:
+        from octopus.kernels.cuda import ragged
+
+        return ragged.build(kind)
+
+    return cuda_compile.load(kind.name, build)
 
 
 def run_cpu(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,22 +13,98 @@ from numpy.typing import NDArray
 
 from octopus.arrays import streams
 from octopus.arrays.checks import Device, boxes_view, check_stream
-from octopus.arrays.memo import dynamo_disabled
+from octopus.arrays.launch import Cuda, PreparedLaunch, launch
+from octopus.arrays.memo import dynamo_disabled, keep
 from octopus.arrays.plan import Plan, Stage
 from octopus.arrays.results import check_memory
-from octopus.arrays.views import ArrayView, view
+from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.backends.cpu import compile, threads
+from octopus.backends.cuda import compile as cuda_compile
 from octopus.backends.cuda import memory
-from octopus.backends.cuda.device import is_capturing
-from octopus.errors import InputError
+from octopus.backends.cuda.compile import function_of
+from octopus.backends.cuda.device import compute_capability, current, is_capturing
+from octopus.errors import InputError, OutOfMemoryError
+from octopus.kernels.arguments import TILES
+from octopus.kernels.cuda.tile_grid import CHUNK, THREADS, Grid, Kind, grid_for, grid_of, share_of
 from octopus.tiles import check
 from octopus.tiles.check import ImageSpec, image_view
-from octopus.tiles.cuda import CudaTiles
 from octopus.tiles.rules import best_within, otsu_threshold
 
 __all__ = ["TilePlan", "best_within", "keep_tiles", "otsu_threshold", "tile_means"]
 
+MOST_LAUNCHES = 1 << 16  # that are kept, for images and thresholds that differ
+WORD = 8  # bytes in which the blocks of a tile meet
 PART = 1 << 16  # values per part of a thread: large beside the cost of handing it out, small beside a tile of a scene
+
+
+class CudaTiles:
+    """Launches the kernel for tiles that stay the same, and holds what it needs beside image and result.
+
+    Of the images to come only the pitch may differ from `spec`. `host` are checked tiles from the host, N > 0, or None;
+    `tiles` those that were given: on the GPU they are read at each launch.
+    """
+
+    def __init__(
+        self, spec: ImageSpec, host: NDArray[np.int32] | None, tiles: ArrayView, nodata: int | None, stream: Any
+    ) -> None:
+        self._nodata, self._count = nodata, tiles.shape[0]
+        processors = int(current().properties.multiprocessor_count)
+        share = share_of(spec.values * np.dtype(spec.dtype).itemsize, processors)
+        if host is None:
+            self.grid = grid_for(self._count, spec.width, spec.height, spec.pixel, share)
+        else:
+            self.grid = grid_of(host, spec.pixel, share)
+        words: NDArray[Any] = np.zeros((2 if nodata is not None else 1, self._count), np.int64)
+        arrays = [array for array in (words, host, self.grid.work) if array is not None]
+        needed, free = sum(array.nbytes for array in arrays), memory.free_bytes()
+        if needed > free:  # before memory is taken for them
+            raise OutOfMemoryError(
+                f"{self._count:,} tiles need {needed:,} bytes on the GPU, {free:,} are free; use fewer tiles at once"
+            )
+        self.owned = [memory.DeviceArray(a.shape, a.dtype, stream=stream).copy_from_host(a, stream) for a in arrays]
+        self._words, *uploaded = (array.pointer for array in self.owned)
+        self._tiles, self._work = uploaded or (tiles.pointer, 0)
+        dtype = "int32" if host is not None else dtype_name(tiles.dtype)
+        self._tile_bytes = 4 * np.dtype(dtype).itemsize
+        kind = Kind(spec.dtype, dtype, nodata is not None)
+        self._function = function_of(_cuda_kernel(kind, compute_capability()))
+        self._launches: dict[Any, PreparedLaunch] = {}
+
+    def launch(
+        self, spec: ImageSpec, image: int, scale: float, threshold: float, means: int, flags: int, stream: Any,
+        *, grid: Grid | None = None, first: int = 0,
+    ) -> None:  # fmt: skip
+        """Queue the kernel for all tiles, or those of a grid from number `first` on; addresses are in device memory."""
+        grid, head = grid or self.grid, image % CHUNK
+        key = head, spec, scale, threshold, id(grid), first
+        prepared = self._launches.get(key) or keep(
+            self._launches, key, self._prepare(*key[:4], grid, first), MOST_LAUNCHES
+        )
+        launch(prepared, (flags + first, means + 8 * first, image - head), stream)
+
+    def _prepare(
+        self, head: int, spec: ImageSpec, scale: float, threshold: float, grid: Grid, first: int
+    ) -> PreparedLaunch:
+        words = self._words + WORD * first
+        values = {
+            "head": head, "pitch": spec.pitch, "width": spec.width, "height": spec.height, "pixel": spec.pixel,
+            "tiles": self._tiles + self._tile_bytes * first, "work": self._work, "listed": grid.work is not None,
+            "share": grid.share, "words": words, "absent": words + WORD * self._count, "nodata": self._nodata or 0,
+            "scale": scale, "threshold": threshold,
+        }  # fmt: skip
+        cuda = Cuda(self._function, (*grid.shape, 1, THREADS, 1, 1), current().device_id)
+        addresses = [(None, TILES.place(name)) for name in ("flags", "means", "source")]
+        return PreparedLaunch(TILES.words(values), addresses, cuda, held=grid)
+
+
+@cache
+def _cuda_kernel(kind: Kind, capability: tuple[int, int]) -> Any:
+    def build() -> Callable[..., Any]:
+        from octopus.kernels.cuda import tile_sums
+
+        return tile_sums.build(kind)
+
+    return cuda_compile.load(kind.name, build)
 
 
 class TilePlan(Plan):

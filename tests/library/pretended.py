@@ -24,8 +24,8 @@ from octopus.crop import api
 from octopus.crop import cuda as of_crops
 from octopus.images import calls
 from octopus.images import cuda as of_images
-from octopus.ragged import cuda as of_ragged
-from octopus.tiles import cuda as of_tiles
+from octopus.ragged import plan as of_ragged
+from octopus.tiles import api as of_tiles
 
 LONG, UNKNOWN = ctypes.c_int64, 999  # CUDA_ERROR_UNKNOWN
 KINDS = {
@@ -324,8 +324,8 @@ class SimulatedGpu(PretendedGpu):
 
 
 CACHES = (
-    device.driver, compile.functions, of_crops._kernel, of_tiles._kernel,
-    of_ragged._kernel, of_images.kernel_for,
+    device.driver, compile.functions, of_crops._kernel, of_tiles._cuda_kernel,
+    of_ragged._cuda_kernel, of_images.kernel_for,
 )  # fmt: skip
 
 

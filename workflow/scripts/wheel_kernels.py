@@ -31,13 +31,13 @@ from octopus.crop.spec import CropOptions
 from octopus.images import cuda, upload
 from octopus.images.spec import make_spec
 from octopus.kernels.cuda import ragged_tiles, tile_grid
-from octopus.ragged import cuda as ragged
-from octopus.tiles import cuda as tiles
+from octopus.ragged import plan as ragged
+from octopus.tiles import api as tiles
 
 PLAIN, BOXED, SMOOTH = {}, {"letterbox": True}, {"antialias": True}
 OPTIONS = (PLAIN, BOXED, SMOOTH, BOXED | SMOOTH)
 CACHES = (
-    launch._kernel, cuda.kernel_for, ragged._kernel, tiles._kernel,
+    launch._kernel, cuda.kernel_for, ragged._cuda_kernel, tiles._cuda_kernel,
 )  # fmt: skip
 VERSION = "8.0"  # of PTX: all that the kernels use is older, and drivers from 525 on take it
 EVEN, ODD = 64, 65  # widths of frames whose rows begin at multiples of four bytes, and of others
@@ -119,9 +119,9 @@ def others(capability: tuple[int, int]) -> None:
     for operation, dtype, total in product(pointwise, ("float32", "uint8"), (10**5, 10**8)):
         shape = ragged_tiles.shape_for(operation, "block_search", dtype, total, 100, 132)
         result = ragged_tiles.result_dtype(operation, dtype)
-        ragged._kernel(ragged_tiles.Kind(operation, "block_search", dtype, result, "int32", *shape), capability)
+        ragged._cuda_kernel(ragged_tiles.Kind(operation, "block_search", dtype, result, "int32", *shape), capability)
     for dtype, nodata in product(("uint8", "uint16"), (False, True)):
-        tiles._kernel(tile_grid.Kind(dtype, "int32", nodata), capability)
+        tiles._cuda_kernel(tile_grid.Kind(dtype, "int32", nodata), capability)
 
 
 def asked(capability: tuple[int, int]) -> dict[str, compile.Build]:

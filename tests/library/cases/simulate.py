@@ -145,7 +145,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int] = (9,
     """A simulated GPU in the place of the real one."""
     if barriers:
         from octopus.kernels.cuda import tile_grid, tile_sums
-        from octopus.tiles import cuda as tiles
+        from octopus.tiles import api as tiles
 
         for module in (tile_grid, tile_sums, tiles):
             monkeypatch.setattr(module, "THREADS", 32)  # of a block: the simulator is slow

@@ -10,7 +10,7 @@ from octopus import TilePlan, keep_tiles
 from octopus.backends.cuda import memory
 from octopus.errors import OutOfMemoryError
 from octopus.kernels import arguments
-from octopus.tiles import cuda
+from octopus.tiles import api
 
 gpu = pytest.fixture(pretended.installed)
 
@@ -28,7 +28,7 @@ def test_tiles_on_the_gpu_are_read_where_they_are(gpu):
 
 
 def test_images_are_read_from_the_multiple_of_16_before_them_and_few_launches_are_kept(gpu, monkeypatch):
-    monkeypatch.setattr(cuda, "MOST_LAUNCHES", 3)
+    monkeypatch.setattr(api, "MOST_LAUNCHES", 3)
     plan, block = TilePlan(gpu.put(IMAGE), TILES), pretended.memory(1300)
     for shift, threshold in [(0, 0.3), (16, 0.3), (5, 0.3), (5, 0.4), (6, 0.4), (7, 0.4), (0, 0.3)]:
         image = pretended.OnGpu(block[shift : shift + 1200].reshape(30, 40))

@@ -134,7 +134,7 @@ class RaggedJob:
 
     def engine(self, strategy: str, blockmap: BlockMap, shape: Shape | None = None) -> Any:
         """The launcher of a strategy's kernel; of the map only the dtype and the numbers count."""
-        from octopus.ragged.cuda import CudaRagged
+        from octopus.ragged.plan import CudaRagged
 
         return CudaRagged(
             self.operation, strategy, self.dtype.name, self.out_dtype.name, blockmap.offsets.dtype.name,

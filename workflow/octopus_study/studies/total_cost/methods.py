@@ -47,7 +47,7 @@ def _on_cpu(job: RaggedJob, name: str) -> StagedMethod:
 
 def _on_gpu(job: RaggedJob, name: str) -> StagedMethod:
     from octopus.backends.cuda import stream_of
-    from octopus.ragged.cuda import Upload
+    from octopus.ragged.plan import Upload
 
     build, stream = build_of(name, job.offsets), stream_of(None)
     sides = image_sides(job.operation, job.batch)
@@ -77,7 +77,7 @@ def _device_built(job: RaggedJob) -> StagedMethod:
     """The table is made by a kernel: setup is its launch, upload that of the offsets."""
     from octopus.backends.cuda import stream_of
     from octopus.backends.cuda.memory import DeviceArray
-    from octopus.ragged.cuda import Upload
+    from octopus.ragged.plan import Upload
 
     stream, narrow = stream_of(None), narrowed(job.offsets)
     arrays = {"offsets": narrow, **image_sides(job.operation, job.batch)}

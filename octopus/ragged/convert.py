@@ -35,11 +35,7 @@ def need(module: str, product: str, install: str) -> Any:
         raise MissingPackageError(f"this needs {product}, which can't be imported ({error}): {install}") from error
 
 
-def _torch() -> Any:
-    return need("torch", "PyTorch", "pip install torch")
-
-
-ARROW = "pyarrow", "Arrow", "pip install pyarrow"
+ARROW, TORCH = ("pyarrow", "Arrow", "pip install pyarrow"), ("torch", "PyTorch", "pip install torch")
 
 
 def joined(items: Iterable[Any]) -> tuple[Any, np.ndarray]:
@@ -79,7 +75,7 @@ def _joined_tensors(items: list[Any]) -> tuple[Any, np.ndarray]:
         check_tensor(item.detach(), f"item {number}")
     shapes = _shapes(items)
     # A batch holds no graph; joined as they are, parameters would make one.
-    return _torch().cat([item.detach().reshape(-1) for item in items]), shapes
+    return need(*TORCH).cat([item.detach().reshape(-1) for item in items]), shapes
 
 
 def _shapes(items: list[Any]) -> np.ndarray:
@@ -101,7 +97,7 @@ def part(values: Any, start: int, stop: int, shape: tuple[int, ...]) -> Any:
 
 def from_torch(nested: Any) -> tuple[Any, Any, Jagged]:
     """Flat values and offsets of a nested tensor, and what takes them back; see `RaggedBatch.from_torch`."""
-    _check_nested(_torch(), nested)
+    _check_nested(need(*TORCH), nested)
     source, rows = nested.values(), nested.offsets()
     width = math.prod(source.shape[1:])
     if not width:
@@ -134,7 +130,7 @@ def _check_nested(torch: Any, nested: Any) -> None:
 
 def to_torch(values: Any, offsets: Any, shapes: np.ndarray | None, jagged: Jagged | None) -> Any:
     """Nested tensor that shares the values; see `RaggedBatch.to_torch`."""
-    torch = _torch()
+    torch = need(*TORCH)
     flat = _tensor(torch, values, "values")
     parts = jagged or _jagged(torch, flat, offsets, shapes)
     return torch.nested.nested_tensor_from_jagged(

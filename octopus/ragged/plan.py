@@ -264,11 +264,7 @@ class RaggedPlan(Plan):
 
 
 class CudaRagged:
-    """Launches one operation on batches of one layout, by the kernel of `ragged_tiles.shape_for` or of a given shape.
-
-    `aligned` says whether source and result lie at multiples of 16 bytes; `blocks` and `threshold` are those of
-    `block_metadata`.
-    """
+    """Launches one operation on batches of one layout; `blocks` and `threshold` are those of `block_metadata`."""
 
     def __init__(
         self, operation: str, strategy: str, dtype: str, out_dtype: str, offset_dtype: str, total: int, items: int,

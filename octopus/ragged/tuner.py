@@ -32,16 +32,13 @@ ORDER = ("block_search", "thread_search", "block_metadata", "lookup")  # by what
 
 
 class Evidence(NamedTuple):
-    """One measured strategy: `setup_ms` builds its map on the host, `kernel_ms` is a median with the data in place.
-
-    `threshold` are elements per block of "block_metadata", else 0.
-    """
+    """One measured strategy."""
 
     operation: str
     strategy: str
-    threshold: int
-    setup_ms: float
-    kernel_ms: float
+    threshold: int  # elements per block of "block_metadata", else 0
+    setup_ms: float  # its map is built on the host
+    kernel_ms: float  # median, the data in place
 
     def cost(self, uses: int) -> float:
         """Milliseconds per use of a batch that is used so many times."""
@@ -87,10 +84,8 @@ def tune(device: Device = "auto", *, uses: int = 1, keep: bool = True) -> Tuning
 
     Raises
     ------
-    DeviceError
-        For "cuda" without a usable GPU.
-    InputError
-        If `uses` is no whole number from 1 on.
+    DeviceError, InputError
+        For "cuda" without a usable GPU; if `uses` is no whole number from 1 on.
     """
     uses = whole("uses", uses)
     side = backends.resolve(device)

@@ -38,11 +38,7 @@ PART = 1 << 16  # values per part of a thread: large beside the cost of handing 
 
 
 class CudaTiles:
-    """Launches the kernel for tiles that stay the same, and holds what it needs beside image and result.
-
-    Of the images to come only the pitch may differ from `spec`. `host` are checked tiles from the host, N > 0, or None;
-    `tiles` those that were given: on the GPU they are read at each launch.
-    """
+    """Launches the kernel for tiles that stay the same: `host`, checked, or None for `tiles` that lie on the GPU."""
 
     def __init__(
         self, spec: ImageSpec, host: NDArray[np.int32] | None, tiles: ArrayView, nodata: int | None, stream: Any

@@ -23,17 +23,13 @@ def otsu_threshold(means: Any) -> float:
     Parameters
     ----------
     means : array (N,)
-        From `tile_means` or `keep_tiles`, on the host or the GPU. NaN, tiles without data, don't count.
+        From `tile_means` or `keep_tiles`, on the host or the GPU. NaN, tiles without data, don't count; an infinite
+        one, or none at all, raises `InputError`.
 
     Returns
     -------
     float
         Half way between the groups. If all means are the same, that one, so that none lies above it.
-
-    Raises
-    ------
-    InputError
-        If there is no mean, or one is infinite.
 
     Examples
     --------

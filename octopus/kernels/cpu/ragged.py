@@ -35,8 +35,8 @@ def build(strategy: str, stencil: bool, dtype: str, out_dtype: str, offset_dtype
     """The kernel of a strategy for dtypes of elements, results and offsets, for stencils or for the other operations.
 
     Its arguments are `counter, blocks, operation, elements, results, number of elements, offsets, number of items,
-    first parameters, second parameters, widths, heights, owners, starts, size, pack`. Parameters are float32, sides and
-    owners int32, starts int64; a block has up to `size` elements, of which B searches for `pack` at once.
+    first parameters, second parameters, widths, heights, owners, starts, size, pack`; B searches for `pack` elements of
+    a block's `size` at once.
     """
     one_block = _strategies(_runner(stencil, dtype, out_dtype))[strategy]
     source_type, out_type, offset_type = (getattr(np, name) for name in (dtype, out_dtype, offset_dtype))

@@ -108,13 +108,6 @@ def _sums5(source, r0, r1, r2, r3, r4, column, width):
 
 
 @device
-def _rows5(begin, row, width, height):
-    r0 = _row(begin, np.int32(row - np.int32(2)), width, height)
-    r1, r2, r3 = _rows3(begin, row, width, height)
-    return r0, r1, r2, r3, _row(begin, np.int32(row + np.int32(2)), width, height)
-
-
-@device
 def _combine(a, b, c, d, e):
     """The operation at the third of five columns, each as `_sums5` gives it."""
     return _blur5_sobel(a[0], b[0], c[0], d[0], e[0], b[1], d[1], b[2], c[2], d[2])
@@ -122,7 +115,9 @@ def _combine(a, b, c, d, e):
 
 @device
 def _blur5_sobel_four(source, begin, row, column, width, height):
-    r0, r1, r2, r3, r4 = _rows5(begin, row, width, height)
+    r0 = _row(begin, np.int32(row - np.int32(2)), width, height)
+    r1, r2, r3 = _rows3(begin, row, width, height)
+    r4 = _row(begin, np.int32(row + np.int32(2)), width, height)
     a = _sums5(source, r0, r1, r2, r3, r4, np.int32(column - np.int32(2)), width)
     b = _sums5(source, r0, r1, r2, r3, r4, np.int32(column - np.int32(1)), width)
     c = _sums5(source, r0, r1, r2, r3, r4, column, width)
@@ -145,11 +140,6 @@ class Work(NamedTuple):
     pack: Callable
     one: Callable
     quad: Callable | None = None
-
-
-def work_of(kind: Kind) -> Work:
-    """The device functions of a kind's operation."""
-    return _stencil_work(kind) if kind.operation in FOUR_PIXELS else _pointwise_work(kind)
 
 
 # `value ** exponent` by two instructions of the special function unit: `powf`, of 63, left float32 0.65 of a copy's
@@ -273,11 +263,9 @@ def build(kind: Kind) -> Callable:
     """
     searched = _at_once if kind.operation in POINTWISE and kind.values > 1 else _in_turn
     make = {"block_metadata": _by_metadata, "lookup": _by_owner}.get(kind.strategy, searched)
-    run = make(kind, work_of(kind))
+    run = make(kind, _stencil_work(kind) if kind.operation in FOUR_PIXELS else _pointwise_work(kind))
 
-    def kernel(
-        source, out, total, offsets, items, first, second, widths, heights, owner, starts, threshold
-    ):  # fmt: skip
+    def kernel(source, out, total, offsets, items, first, second, widths, heights, owner, starts, threshold):
         run(source, out, total, offsets, items, first, second, widths, heights, owner, starts, threshold)
 
     kernel.arguments = RAGGED.of(source=kind.dtype, out=kind.out_dtype, offset=kind.offset_dtype)

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from octopus.arrays.pillow import Raster, is_pillow, rasters
 from octopus.backends.cuda.device import LEGACY
 from octopus.errors import InputError, shown_type
 
@@ -143,6 +142,8 @@ def view(array: Any, name: str) -> ArrayView:
         return _view_interface(array)
     if hasattr(array, "__dlpack__"):
         return _view_dlpack(array, name)
+    from octopus.arrays.pillow import Raster, is_pillow, rasters
+
     if is_pillow(type(array)):
         (array,) = rasters([array], name)
     if isinstance(array, Raster):

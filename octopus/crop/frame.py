@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from sys import modules
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from octopus.arrays.checks import INT32_MAX, MAX_SIDE, ORDERS, check_order, of_dtype
-from octopus.arrays.pillow import is_pillow, rasters
 from octopus.arrays.views import ArrayView, c_strides, dtype_name, view
 from octopus.errors import InputError, shown, shown_type
 
@@ -243,6 +243,10 @@ class FrameSpec(NamedTuple):
 
 def pillow_frame(frame: Any, options: dict[str, Any]) -> Any:
     """A frame that may be an image of Pillow as an array; of RGB in four bytes `channels` in the options is changed."""
+    if isinstance(frame, Planes) or "PIL" not in modules:
+        return frame
+    from octopus.arrays.pillow import is_pillow, rasters
+
     if not is_pillow(type(frame)):
         return frame
     (raster,) = rasters([frame], "frame")

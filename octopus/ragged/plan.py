@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, partial
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -23,6 +23,7 @@ from octopus.backends.cuda.compile import function_of
 from octopus.backends.cuda.device import compute_capability, current, is_capturing
 from octopus.backends.cuda.memory import DeviceArray, copy
 from octopus.errors import InputError, shown
+from octopus.kernels import built
 from octopus.kernels.arguments import RAGGED
 from octopus.kernels.cuda.ragged_tiles import Kind, Shape, shape_for
 from octopus.kernels.operations import OPERATIONS, POINTWISE, STENCILS, result_dtype
@@ -308,12 +309,7 @@ class Upload:
 
 @cache
 def _cuda_kernel(kind: Kind, capability: tuple[int, int]) -> Any:
-    def build() -> Callable[..., Any]:
-        from octopus.kernels.cuda import ragged
-
-        return ragged.build(kind)
-
-    return cuda_compile.load(kind.name, build)
+    return cuda_compile.load(kind.name, partial(built, "cuda.ragged", kind))
 
 
 def run_cpu(
@@ -321,8 +317,9 @@ def run_cpu(
     sides: dict[str, NDArray[np.int32]], *, pack: int = PACK,
 ) -> None:  # fmt: skip
     """Do an operation on checked arrays (T,) of the host; `sides` are "widths" and "heights" of a stencil's images."""
-    dtypes = (dtype_name(source.dtype), dtype_name(out.dtype), dtype_name(made.offsets.dtype))
-    kernel = _cpu_kernel(made.strategy, operation in STENCILS, *dtypes)
+    stencil, dtypes = operation in STENCILS, [dtype_name(each.dtype) for each in (source, out, made.offsets)]
+    name = f"ragged-{'stencil-' * stencil}{'-'.join([made.strategy, *dtypes])}"
+    kernel = compile.load(name, partial(built, "cpu.ragged", made.strategy, stencil, *dtypes))
     total, items = source.shape[0], len(made.offsets) - 1
     blocks, size = -(-total // PART), PART
     if made.starts is not None:
@@ -335,17 +332,6 @@ def run_cpu(
         items, *(0 if array is None else array.ctypes.data for array in arrays), size, pack,
         threads=None if total > PART else 1,
     )  # fmt: skip
-
-
-def _cpu_kernel(strategy: str, stencil: bool, dtype: str, out_dtype: str, offset_dtype: str) -> Callable[[int], Any]:
-    """The compiled kernel of a strategy, for stencils or for the other operations."""
-
-    def build() -> Callable[..., None]:
-        from octopus.kernels.cpu import ragged
-
-        return ragged.build(strategy, stencil, dtype, out_dtype, offset_dtype)
-
-    return compile.load(f"ragged-{'stencil-' * stencil}{strategy}-{dtype}-{out_dtype}-{offset_dtype}", build)
 
 
 def image_sides(operation: str, batch: RaggedBatch) -> dict[str, NDArray[np.int32]]:

@@ -18,7 +18,6 @@ from octopus import backends
 from octopus.arrays.checks import Device
 from octopus.ragged import blockmap
 from octopus.ragged.batch import RaggedBatch
-from octopus.ragged.blockmap import Strategy
 from octopus.ragged.check import whole
 from octopus.ragged.plan import RaggedPlan
 
@@ -97,7 +96,7 @@ def tune(device: Device = "auto", *, uses: int = 1, keep: bool = True) -> Tuning
     ]
     probes = {name: {key: _probe(side, batch, name, *key) for key in candidates} for name in PROBES.values()}
     started = time.perf_counter()
-    setup = {key: _ms(partial(_build, batch, *key)) for key in candidates}
+    setup = {key: _ms(partial(blockmap.build, key[0], batch.offsets, threshold=key[1] or 1)) for key in candidates}
     evidence: tuple[Evidence, ...] = ()
     for operation, runs in probes.items():
         rounds, since = list[dict[Any, float]](), time.perf_counter()
@@ -147,10 +146,6 @@ def _probe(device: str, batch: RaggedBatch, operation: str, strategy: str, thres
 
     run()
     return run
-
-
-def _build(batch: RaggedBatch, strategy: Strategy, threshold: int) -> object:
-    return blockmap.build(strategy, batch.offsets, threshold=threshold or blockmap.DEFAULT_THRESHOLD)
 
 
 def _ms(run: Callable[[], object]) -> float:

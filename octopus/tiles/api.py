@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from octopus.backends.cuda import memory
 from octopus.backends.cuda.compile import function_of
 from octopus.backends.cuda.device import compute_capability, current, is_capturing
 from octopus.errors import InputError, OutOfMemoryError
+from octopus.kernels import built
 from octopus.kernels.arguments import TILES
 from octopus.kernels.cuda.tile_grid import CHUNK, THREADS, Grid, Kind, grid_for, grid_of, share_of
 from octopus.tiles import check
@@ -95,12 +96,7 @@ class CudaTiles:
 
 @cache
 def _cuda_kernel(kind: Kind, capability: tuple[int, int]) -> Any:
-    def build() -> Callable[..., Any]:
-        from octopus.kernels.cuda import tile_sums
-
-        return tile_sums.build(kind)
-
-    return cuda_compile.load(kind.name, build)
+    return cuda_compile.load(kind.name, partial(built, "cuda.tile_sums", kind))
 
 
 class TilePlan(Plan):
@@ -370,9 +366,4 @@ def _parts_of(tiles: NDArray[np.int32], channels: int) -> list[NDArray[np.int64]
 
 
 def _cpu_kernel(dtype: str) -> Callable[[int], Any]:
-    def build() -> Callable[..., None]:
-        from octopus.kernels.cpu import tile_sums
-
-        return tile_sums.build(dtype)
-
-    return compile.load(f"tiles-{dtype}", build)
+    return compile.load(f"tiles-{dtype}", partial(built, "cpu.tile_sums", dtype))

@@ -34,10 +34,9 @@ class Grid(NamedTuple):
     """Blocks of a launch.
 
     `shape` are tiles, and blocks per tile, of which those that a tile doesn't need end at once; with `work` all blocks,
-    and 1. A block does bands of about `share` bytes. `work` (blocks, 3), int32, says for tiles that the host knows what
-    each block does: its tile, its number among the tile's blocks, and how many those are. In the order of the bands in
-    memory, so that blocks that run at the same time read rows of the image from end to end, not one tile's narrow
-    column, which would keep only a part of the memory's channels busy.
+    and 1. `work` (blocks, 3), int32, says for tiles that the host knows what each block does: its tile, its number
+    among the tile's blocks, and how many those are. In the order of the bands in memory: blocks that run at the same
+    time and read one tile's narrow column would keep only a part of the memory's channels busy.
     """
 
     shape: tuple[int, int]

@@ -112,7 +112,8 @@ def build(strategy: Strategy, offsets: Any, *, threshold: int = DEFAULT_THRESHOL
     threshold, offsets = whole("threshold", threshold), _checked(offsets)
     narrow = narrowed(offsets, copy=True)
     if strategy == "lookup":
-        return BlockMap(strategy, narrow, lookup_table(offsets), checked=True)
+        owner = np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
+        return BlockMap(strategy, narrow, owner, checked=True)
     if strategy == "block_metadata":
         return BlockMap(strategy, narrow, *block_records(offsets, threshold), threshold, checked=True)
     return BlockMap(strategy, narrow, checked=True)
@@ -133,11 +134,6 @@ def offsets_of(shapes: NDArray[np.int64]) -> NDArray[np.int64]:
 def narrowed(offsets: NDArray[np.integer], copy: bool = False) -> NDArray[np.integer]:
     """Offsets in int32 where the last one fits: they are searched, so that half the bytes matter."""
     return offsets.astype(np.int32 if offsets[-1] <= INT32_MAX else np.int64, copy=copy)
-
-
-def lookup_table(offsets: NDArray[np.integer]) -> NDArray[np.int32]:
-    """The item of every element, (offsets[-1],) int32."""
-    return np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
 
 
 def block_records(offsets: NDArray[np.integer], threshold: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

@@ -131,10 +131,6 @@ ROWS = [
         ({"batch": SEQUENCES}, "item 0 of the batch has 6 elements, the plan is for 3"),
         ({"threshold": 1.5}, "threshold must be a whole number"),
         ({"threshold": 4, "strategy": "block_search"}, 'threshold=4 is for strategy="block_metadata" alone'),
-        ({"made": 5}, "made must be a BlockMap of strategy block_search, found one int"),
-        ({"made": blockmap.build("lookup", [0, 6, 8])}, "found one of strategy lookup"),
-        ({"made": blockmap.build("block_search", [0, 7])}, "the map is for 1 items and 7 elements"),
-        ({"made": blockmap.build("block_search", [0, 3, 8])}, "item 0 of the map has 3 elements, the plan is for 6"),
         ({"made": blockmap.build("block_search", [0, 6, 8])}, same()), ({"device": "cuda"}, no_gpu()),
         ({"gain": 3}, python("RaggedPlan")),
     ),
@@ -167,6 +163,7 @@ ROWS = [
     ),
     *rows("tune", tune, "**",
         ({"uses": 0}, "uses must be a whole number, at least 1"), ({"uses": 1.5}, "found 1.5"),
+        ({"uses": INF}, "found inf"), ({"uses": "3"}, "found '3'"), ({"uses": None}, "found None"),
         ({"device": "gpu"}, "device='gpu' is unknown"), ({"device": "cuda"}, no_gpu()), ({"rounds": 3}, python("tune")),
     ),
 ]  # fmt: skip

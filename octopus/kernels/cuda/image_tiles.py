@@ -47,7 +47,7 @@ from octopus.kernels.cuda.ptx import quotient
 
 @device
 def _block_search(table, count, block):
-    """The 32 lanes of a warp search together among the first tiles, as in `ragged_search`."""
+    """The 32 lanes of a warp search together among the first tiles, as in `ragged`."""
     lane = np.int32(cuda.threadIdx.x & 31)
     low, high = np.int32(0), count
     while np.int32(high - low) > 1:

@@ -32,7 +32,7 @@ def test_the_blocks_cover_every_element_once_and_none_spans_two_items(lengths, t
 @given(LENGTHS)
 def test_the_table_names_the_owner_of_every_element(lengths):
     expected = [item for item, length in enumerate(lengths) for _ in range(length)]
-    assert blockmap.lookup_table(offsets_of(lengths)).tolist() == expected
+    assert blockmap.build("lookup", offsets_of(lengths)).owner.tolist() == expected
 
 
 def test_small_items_take_one_block_each_and_large_ones_are_split():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octopus import InputError, RaggedBatch
+from octopus import RaggedBatch
 from octopus.ragged import blockmap, ops, tuner
 from octopus.ragged.blockmap import DEFAULT_THRESHOLD, STRATEGIES
 from octopus.ragged.plan import RaggedPlan
@@ -70,9 +70,3 @@ def test_a_damaged_file_is_no_choice(text):
     blockmap.tuned.cache_clear()
     assert blockmap.tuned("cpu")["pointwise"] == "block_search"
     assert blockmap.tuned("cpu")["threshold"] == DEFAULT_THRESHOLD
-
-
-@pytest.mark.parametrize("uses", [0, -1, 1.5, float("nan"), float("inf"), "3", None, True], ids=repr)
-def test_a_batch_is_used_a_whole_number_of_times(uses):
-    with pytest.raises(InputError, match="uses must be a whole number, at least 1"):
-        tuner.tune("cpu", uses=uses)

@@ -73,7 +73,7 @@ def build(
     Its arguments are `arguments.PLAIN`, or `PLAIN_MANY`. With a `pad_mode` too large boxes can't be made, either.
     """
     pixels = Pixels(channels, frame_dtype, order, flipped)
-    planar, letterbox = layout == "NCHW", letterbox and not maps
+    planar, uncut, letterbox = layout == "NCHW", bool(pad_mode), letterbox and not maps
     store = ptx.streaming_store(out_dtype, 1, saturate=True, pairs=False)
     empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
     frame_of, store_transform = framer(pixels), transform_store(pad_mode, flipped)
@@ -119,7 +119,7 @@ def build(
             good = good and _map_is_usable(ay, by, cy, out_width, out_height)
         else:
             x1, y1, x2, y2 = box_in_memory(boxes, item)
-            good = _span_is_usable(x1, y1, x2, y2) if pad_mode else box_is_usable(x1, y1, x2, y2, width, height)
+            good = _span_is_usable(x1, y1, x2, y2) if uncut else box_is_usable(x1, y1, x2, y2, width, height)
         start = np.int64(0)
         if indexed:
             frame_number = np.int64(frame_index[item])
@@ -207,7 +207,8 @@ def _reader(pixels: Pixels, pad_mode: str, padded: bool) -> tuple[Callable, Call
 
     `padded` pixels are normalised one by one, and one whose row or column is -1 is the padding.
     """
-    channels, stored, turned, mode = pixels.channels, pixels.stored, pixels.turned, np.int32(MODES.get(pad_mode, 0))
+    channels, stored, turned = pixels.channels, pixels.stored, pixels.turned
+    uncut, mode = bool(pad_mode), np.int32(MODES.get(pad_mode, 0))
     if pixels.is_video:
         convert, load_pair = converter(pixels.dtype), VIDEO[pixels.dtype].pair
 
@@ -245,7 +246,7 @@ def _reader(pixels: Pixels, pad_mode: str, padded: bool) -> tuple[Callable, Call
 
     @device
     def pixel_of(index, limit):
-        return _beyond_pixel(index, limit, mode) if pad_mode else index
+        return _beyond_pixel(index, limit, mode) if uncut else index
 
     return read, normalised, pixel_of
 

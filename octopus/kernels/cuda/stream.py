@@ -25,7 +25,7 @@ thread's columns a part of the row apart, in pairs (as quick) or one by one, wit
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -93,19 +93,18 @@ def build(
     pixels = Pixels(channels, frame_dtype, order, flipped, narrow)
     whole = antialias or pixels.is_video
     lanes = _lanes(channels, values, planar, whole, fixed, out_dtype)
-    columns, planes, every, base = lanes.columns, lanes.planes, lanes.columns * lanes.planes, lanes.base
-    pixel_by_pixel = planes == channels and not planar
-    spread, cover = _fillers(lanes)
+    columns, planes, _, _, base, spread, _ = lanes
+    every, pixel_by_pixel = columns * planes, planes == channels and not planar
     if fixed and not planar:
         emit = _pixel_emitter(channels)
     else:
         store = _store_packed if base else ptx.streaming_store(out_dtype, columns, saturate, pairs)
         emit = _emitter(columns, planes, store, _normalised if fixed else _mixed)
     if antialias:
-        stream = filter_streamer(pixels, columns, words, emit, spread, cover, letterbox)
+        stream = filter_streamer(pixels, columns, words, emit, spread, lanes.cover, letterbox)
     else:
         source_of = fixed_rows(pixels, columns, planar) if fixed else source_rows(pixels, planar, values, words)
-        stream = _streamer(source_of, emit, spread, cover, lanes, letterbox, out_dtype != "float32", pixels.index)
+        stream = _streamer(source_of, emit, lanes, letterbox, out_dtype != "float32", pixels.index)
     fill, place = _filler(emit, fixed), placer(edge, letterbox, antialias)
     store_transform = transform_store("", flipped)
     # In the arguments boxes need no copy before: 28 of them 67 to 46 us from boxes to result, 240 101 to 77 us.
@@ -252,10 +251,8 @@ def _divide(value, divisor, inverse):
 
 @device
 def _prefetch_frame(frame, lines, per_line):
-    """Spread the frame's cache lines over the first threads of the grid: all of it is on its way within microseconds.
-
-    Each block would wait for the memory anew when it comes to its own rows: enlarged boxes 152 to 138 us, L2 cold.
-    """
+    """Spread the frame's cache lines over the grid's first threads: no block waits for the memory at its own rows."""
+    # All of it is on its way within microseconds: enlarged boxes 152 to 138 us with a cold L2.
     block = np.int32(np.int32(cuda.blockIdx.y * cuda.gridDim.x) + cuda.blockIdx.x)
     thread = np.int32(np.int32(cuda.threadIdx.y * cuda.blockDim.x) + cuda.threadIdx.x)
     line = np.int32(np.int32(block * np.int32(cuda.blockDim.x * cuda.blockDim.y)) + thread)
@@ -367,11 +364,7 @@ def _emitter(columns: int, planes: int, store: Callable, value: Callable) -> Cal
 
 
 def _pixel_emitter(channels: int) -> Callable:
-    """The same of sixteen bytes of NHWC, in fixed point, which may begin within a pixel: `skip` bits are another's.
-
-    Sixteen bytes a store, of the six pixels that they may touch, instead of four: see `rows.fixed_rows`.
-    """
-
+    """The same of sixteen bytes of NHWC, in fixed point, which may begin within a pixel: `skip` bits are another's."""
     four = _values_of(4, _normalised)
 
     @device
@@ -392,36 +385,23 @@ def _pixel_emitter(channels: int) -> Callable:
 class Lanes(NamedTuple):
     """What a thread makes of a row: all channels of its columns, or single values, each of its own channel."""
 
-    channels: int  # of a pixel
     columns: int  # or single values
     planes: int  # values of each
-    across: int  # from a value to that of the next column
-    down: int  # and to that of the next channel
+    of_column: int  # values of a row per column, counted as a thread counts its own
     fixed: bool
     base: np.float32  # what stored values are too large by
-
-    @property
-    def of_column(self) -> int:
-        """Values of a row per column, counted as a thread counts its own."""
-        return self.channels // self.planes
+    spread: Callable  # a device function that makes one number per channel one per value
+    cover: Callable  # one that puts the padding, and no gains, where columns lie beside the image of a letterbox
 
 
 def _lanes(channels: int, values: int, planar: bool, whole: bool, fixed: bool, out_dtype: str) -> Lanes:
     base = ptx.MAGIC_VALUE if fixed and out_dtype == "uint8" else np.float32(0.0)
-    if planar:
-        return Lanes(channels, values, channels, 1, values, fixed, base)
-    if whole:
-        return Lanes(channels, 1, channels, 1, 1, fixed, base)
-    if fixed:  # sixteen bytes of three channels touch six pixels
-        return Lanes(channels, -(-values // channels), channels, channels, 1, fixed, base)
-    return Lanes(channels, values, 1, 1, 1, fixed, base)
-
-
-def _fillers(lanes: Lanes) -> tuple[Callable, Callable]:
-    """Device functions: make one number per channel one per value of a thread; put the padding, and no gains, where its
-    columns lie beside the image of a letterbox."""
-    channels, columns, planes, across, down, fixed, base = lanes
-    of_column = lanes.of_column
+    columns, planes, across, down = values, channels if planar or whole or fixed else 1, 1, values  # steps of values
+    if whole and not planar:
+        columns, down = 1, 1
+    elif fixed and not planar:  # sixteen bytes of three channels touch six pixels
+        columns, across, down = -(-values // channels), channels, 1
+    of_column = channels // planes
 
     @device
     def spread_columns(first, of_channel, into):
@@ -450,7 +430,8 @@ def _fillers(lanes: Lanes) -> tuple[Callable, Callable]:
                     gains[j] = np.float32(0.0)
                     into[j] = pad[j] + base if fixed else pad[j]
 
-    return spread_columns if planes == channels else spread_values, cover
+    spread = spread_columns if planes == channels else spread_values
+    return Lanes(columns, planes, of_column, fixed, base, spread, cover)
 
 
 @device
@@ -459,24 +440,15 @@ def _position(number, scale, origin, last):
     return min(max(number * scale + origin, np.float32(0.0)), last)
 
 
-def _streamer(
-    source_of: Rows,
-    emit: Callable,
-    spread: Callable,
-    cover: Callable,
-    lanes: Lanes,
-    letterbox: bool,
-    summed: bool,
-    index: type[np.generic],
-) -> Callable:
+def _streamer(source_of: Rows, emit: Callable, lanes: Lanes, letterbox: bool, summed: bool, index: Any) -> Callable:
     """A device function that makes neighbouring rows of a thread's columns, each source row loaded one ahead.
 
     With `summed`, a source row is the sum of the one before and the change: good to a few last bits, and no registers
     are held while rows are stored. Elements of the frame are counted by `index`.
     """
     locate, load, interpolate = source_of
-    _, columns, planes, _, _, fixed, base = lanes
-    of_column, every, weights = lanes.of_column, columns * planes, np.uint32 if fixed else np.float32
+    columns, planes, of_column, fixed, base, spread, cover = lanes
+    every, weights = columns * planes, np.uint32 if fixed else np.float32
 
     @device
     def stream(given, target, first, axis_x, axis_y, gain, bias, image, start, change, far):

@@ -57,7 +57,7 @@ class _Job:
     def close(self) -> None:
         """Let nobody else join, and wait for those who have: they use the caller's memory.
 
-        To be called again, should Ctrl-C end it before it is `over`.
+        Ctrl-C may end it before it is `over`.
         """
         with self._lock:
             self._open = False
@@ -94,6 +94,9 @@ class _Pool:
 
     def run(self, kernel: Callable[[int], Any], arguments: int, threads: int) -> None:
         """Run a kernel on so many threads, the caller's among them, or on as many as the system allows."""
+        if threads < 2:
+            kernel(arguments)
+            return
         if self._helpers < threads - 1:
             self._start(threads - 1)
         job = _Job(kernel, arguments)
@@ -128,22 +131,10 @@ class _Pool:
 
 
 def launch(kernel: Callable[[int], Any], blocks: int, *values: int, threads: int | None = None) -> None:
-    """Run a kernel from `compile.load` on this process's threads, as far as there are blocks for them.
+    """Run a kernel from `compile.load` on up to so many of this process's threads, as far as there are blocks for them.
 
-    Parameters
-    ----------
-    kernel : callable
-        Its first two arguments are the address of the counter of its blocks, and their number.
-    blocks : int
-    *values : int
-        Its other arguments: sizes, switches, and addresses of what the caller keeps alive.
-    threads : int, optional
-        At most so many; default `get_num_threads`.
-
-    Raises
-    ------
-    OutOfMemoryError
-        If the kernel says so, by a negative number of blocks.
+    Its arguments are the address of the counter of its blocks, their number, and `values`: sizes, switches, and
+    addresses of what the caller keeps alive. `OutOfMemoryError` if it makes the number of blocks negative.
     """
     words = array("q", (0, blocks, *values, 0))
     words[0] = words.buffer_info()[0] + 8 * (len(words) - 1)
@@ -152,12 +143,8 @@ def launch(kernel: Callable[[int], Any], blocks: int, *values: int, threads: int
 
 def start(kernel: Callable[[int], Any], words: array[int], first: int, threads: int) -> None:
     """As `launch`, of arguments that are written: those from the word numbered `first` on."""
-    address = words.buffer_info()[0] + 8 * first
     threads = min(threads, words[first + 1])
-    if threads > 1:
-        _pool.run(kernel, address, threads)
-    else:
-        kernel(address)
+    _pool.run(kernel, words.buffer_info()[0] + 8 * first, threads)
     if words[first + 1] < 0:
         raise refused(threads)
 
@@ -173,17 +160,10 @@ def refused(threads: int) -> OutOfMemoryError:
 def launch_telling(
     kernel: Callable[[int], Any], blocks: int, *values: int, threads: int, told: Callable[[int], Any]
 ) -> None:
-    """As `launch`, of a kernel whose blocks others wait for: they are told how many of the first are done, in between.
+    """As `launch`; in between `told` is called, in this thread, with how many of the first blocks are done.
 
-    Parameters
-    ----------
-    kernel : callable
-        Behind `values` come the address of a byte for each block, which it makes 1 when that is done, and after how
-        many blocks it returns: the caller's thread does few at a time, the others all that are left.
-    blocks, *values, threads
-        As of `launch`.
-    told : callable
-        Called with the number of the first blocks that are done, in the calling thread; not for the last of all.
+    Behind `values` the kernel gets the address of a byte for each block, which it makes 1 when that is done, and after
+    how many blocks it returns: the caller's thread does few at a time, the others all that are left.
     """
     done, caller, first = array("B", bytes(blocks)), threading.get_ident(), 0
     everything = array("q", (0, blocks, *values, done.buffer_info()[0], blocks, 0))
@@ -204,17 +184,13 @@ def launch_telling(
             if before < first:
                 told(first)
 
-    threads = min(threads, _pool.count, blocks)
-    if threads > 1:
-        _pool.run(work, 0, threads)
-    else:
-        work(0)
+    _pool.run(work, 0, min(threads, _pool.count, blocks))
 
 
 def share(work: Iterable[Callable[[], Any]], most: int) -> None:
     """Do pieces of work that release Python's lock, such as copies, on up to `most` of this process's threads.
 
-    The first error of one is raised once nobody works on any more; pieces that nobody has begun are left then.
+    The first error is raised once nobody works any more; pieces that nobody has begun are left then.
     """
     left, errors = deque(work), list[BaseException]()
 
@@ -229,11 +205,7 @@ def share(work: Iterable[Callable[[], Any]], most: int) -> None:
             except BaseException as error:
                 errors.append(error)
 
-    threads = min(most, _pool.count, len(left))
-    if threads > 1:
-        _pool.run(do, 0, threads)
-    else:
-        do(0)
+    _pool.run(do, 0, min(most, _pool.count, len(left)))
     if errors:
         raise errors[0]
 

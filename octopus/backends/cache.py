@@ -21,23 +21,19 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def cache_dir() -> Path:
-    """Folder of compiled kernels: `OCTOPUS_CACHE_DIR`, else `octopus` in the user's cache folder.
-
-    For a user without a home, as in some containers, it is `spare_dir`.
-    """
+    """Folder of compiled kernels: `OCTOPUS_CACHE_DIR`, else `octopus` in the user's cache folder, or `spare_dir`."""
     own = os.environ.get("OCTOPUS_CACHE_DIR")
     users = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
     if own:
         return Path(own)
     try:
         return Path(users).expanduser() / "octopus"
-    except RuntimeError:
+    except RuntimeError:  # a user without a home, as in some containers
         return spare_dir() or Path(os.devnull)  # below which nothing is found, nor can be kept
 
 
 def spare_dir() -> Path | None:
-    """Folder for where `cache_dir` can't be written: this user's own among the temporary files, which nobody else may
-    write to; None if that can't be had either."""
+    """Folder in place of `cache_dir`: this user's own among the temporary files, closed to others; else None."""
     folder = Path(tempfile.gettempdir()) / f"octopus-{os.getuid() if hasattr(os, 'getuid') else 'cache'}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -61,10 +57,18 @@ def refusal(folder: Path) -> str:
     return "others may write to it" if state.st_mode & 0o022 else ""
 
 
-def own_dir() -> Path:
-    """`cache_dir`, or `spare_dir` where others could put code into the first."""
+def _folders() -> Iterator[Path]:
+    """Where kernels are looked for and kept: `cache_dir` if others can't put code there, then `spare_dir`."""
     folder = cache_dir()
-    return (spare_dir() or Path(os.devnull)) if refusal(folder) else folder
+    if not refusal(folder):
+        yield folder
+    if spare := spare_dir():
+        yield spare
+
+
+def own_dir() -> Path:
+    """The first of these."""
+    return next(_folders(), Path(os.devnull))
 
 
 @cache
@@ -78,10 +82,7 @@ def kernel_digest(folder: str, *more: Path) -> str:
 
 @cache
 def source_digest(folder: str, *more: Path) -> str:
-    """Digest of the kernels' sources and of how they are compiled.
-
-    Every source file below `kernels/` of this kind counts, and each in the folders `more`.
-    """
+    """Digest of the sources of all kernels of a kind, of those in the folders `more`, and of how they are compiled."""
     digest = hashlib.sha256()
     folders = (PACKAGE / "kernels", PACKAGE / "kernels" / folder, *more)
     sources = [path for place in folders for path in place.glob("*.py")]
@@ -110,20 +111,14 @@ def load(name: str) -> str | None:
 
 def load_bytes(name: str) -> bytes | None:
     """What is stored under that name, or None."""
-    folder = cache_dir()
-    refused = refusal(folder)
-    with suppress(OSError):
-        if not refused:
-            return (folder / name).read_bytes()
-    spare = spare_dir()
-    try:
-        stored = (spare / name).read_bytes() if spare is not None else None
-    except OSError:
-        return None
-    if stored is not None and not refused:
-        with suppress(OSError):  # where it belongs, should that be writable by now
-            _write(folder, name, stored)
-    return stored
+    for folder in _folders():
+        with suppress(OSError):
+            stored = (folder / name).read_bytes()
+            if folder != own_dir():
+                with suppress(OSError):  # where it belongs, should that be writable by now
+                    _write(own_dir(), name, stored)
+            return stored
+    return None
 
 
 @contextmanager
@@ -149,34 +144,25 @@ def alone(name: str) -> Iterator[None]:
 
 def store(name: str, content: str | bytes) -> None:
     """Keep `content`; a reader sees the whole file or none. A folder that can't be used costs a warning."""
-    stored = content.encode() if isinstance(content, str) else content
-    folder = cache_dir()
+    folder, kept = cache_dir(), None
     reason = refusal(folder)
-    if not reason:
+    for place in _folders():
         try:
-            _write(folder, name, stored)
-            return
+            _write(place, name, content.encode() if isinstance(content, str) else content)
         except OSError as error:
-            reason = f"not writable: {error}"
-    _store_elsewhere(name, stored, folder, reason)
+            reason = reason or f"not writable: {error}"
+        else:
+            kept = place
+            break
+    if reason:
+        _warn(folder, reason, kept)
 
 
 def forget(name: str) -> None:
     """Keep nothing under that name any more."""
-    for folder in (cache_dir(), spare_dir()):
-        if folder is not None and not refusal(folder):
-            with suppress(OSError):
-                (folder / name).unlink()
-
-
-def _store_elsewhere(name: str, content: bytes, folder: Path, reason: str) -> None:
-    spare = spare_dir()
-    try:
-        if spare is not None:
-            _write(spare, name, content)
-    except OSError:
-        spare = None
-    _warn(folder, reason, spare)
+    for folder in _folders():
+        with suppress(OSError):
+            (folder / name).unlink()
 
 
 @cache

@@ -14,8 +14,8 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -27,13 +27,10 @@ log = logging.getLogger(__name__)
 SYMBOL, ENTRY = "octopus_kernel", "octopus_entry"
 METH_FASTCALL = 0x80  # of Python's header `methodobject.h`
 DIGEST_BYTES = 32
-# Numba optimises a function once more with each that calls it. With more calls than these within each other a function
-# is optimised as a part of its kernel alone; with fewer some kernels take up to a sixth longer.
-MOST_CALLS = 3
-# Numba's calling convention: where a result and an exception would go (there are none), then the arguments. What it
-# returns, always 0, is not looked at, which saves a tenth of a call.
-_PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-_UNUSED = (ctypes.c_int64 * 2)()
+# Up to this size a function is inlined, instead of 250: loops are faster in functions of their own (antialiasing of
+# float32 by a third), and kernels are optimised in two thirds of the time.
+INLINED = 100
+_PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 _kernels: dict[str, Callable[..., Any]] = {}
 _lock = threading.RLock()
@@ -75,15 +72,12 @@ def _load(name: str, build: Callable[[], Callable[..., None]], entry: Callable[[
     if address is None:
         with files.alone(file):  # of processes that start together one compiles
             address = _stored(file, symbol) or _made(file, name, build, entry)
-    if entry:
-        return _function(name, address)
-    unused = ctypes.addressof(_UNUSED)
-    return partial(_PROTOTYPE(address), unused, unused + 8)
+    return _function(name, address) if entry else _PROTOTYPE(address)
 
 
 def address_of(kernel: Any) -> int:
     """Address of a kernel from `load`."""
-    address: int = ctypes.cast(kernel.func, ctypes.c_void_p).value or 0
+    address: int = ctypes.cast(kernel, ctypes.c_void_p).value or 0
     return address
 
 
@@ -138,76 +132,68 @@ def _checked(stored: bytes | None) -> bytes | None:
     return code if hashlib.sha256(code).digest() == digest else None
 
 
-@cache
-def options() -> dict[str, Any]:
-    """How Numba compiles kernels and what they call: without exceptions, without memory of Numba's own, and into LLVM's
-    language alone. Machine code is made once, of a whole kernel; Numba makes it of every function, a third of its time.
-    """
-    from numba import _dynfunc
-    from numba.core.codegen import AOTCodeLibrary, JITCPUCodegen
-    from numba.core.compiler import Compiler
-    from numba.core.registry import cpu_target
-
-    class Library(AOTCodeLibrary):
-        def _optimize_final_module(self) -> None:
-            """With all that it calls, unless these are `MOST_CALLS` deep."""
-            self.calls = 1 + max((getattr(called, "calls", 0) for called in self._linking_libraries), default=-1)
-            if self.calls <= MOST_CALLS:
-                super()._optimize_final_module()
-
-    class Codegen(JITCPUCodegen):
-        _library_class = Library
-
-        def _add_module(self, module: Any) -> None:
-            """Not to the engine that would make machine code of it."""
-
-    def executable(library: Any, fndesc: Any, env: Any) -> Any:
-        """What stands for a compiled function; nothing ever calls it."""
-        library._ensure_finalized()
-        return _dynfunc.make_function(fndesc.lookup_module(), fndesc.qualname, "", 0, env, (library,))
-
-    target = cpu_target.target_context
-    target.refresh()
-    target = target.subtarget(_internal_codegen=Codegen("octopus"), get_executable=executable)
-
-    class TextCompiler(Compiler):
-        def __init__(self, typing_context: Any, target_context: Any, *others: Any) -> None:
-            super().__init__(typing_context, target, *others)
-
-    plain = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False, "error_model": "numpy"}
-    return {**plain, "pipeline_class": TextCompiler}
-
-
 def to_text(function: Callable[..., None]) -> str:
-    """A function of one `int64` pointer in LLVM's language, under the name `SYMBOL`."""
+    """A function of one `int64` pointer and all that it calls, not optimised, in LLVM's language; it is `SYMBOL`."""
     import numba
-    from numba.core.codegen import AOTCodeLibrary
+    from numba.core.compiler_lock import global_compiler_lock
 
-    signature = numba.types.void(numba.types.CPointer(numba.types.int64))
-    dispatcher = numba.njit([signature], **options())(function)
-    (compiled,) = dispatcher.overloads.values()
-    if compiled.library.calls > MOST_CALLS:
-        AOTCodeLibrary._optimize_final_module(compiled.library)
-    text: str = compiled.library.get_llvm_str()
-    return text.replace(compiled.fndesc.llvm_func_name, SYMBOL)
+    kind = numba.types.void(numba.types.CPointer(numba.types.int64))
+    with global_compiler_lock:  # what other threads compile meanwhile is optimised
+        _set_numba_up()
+        # Numba optimises each function, with all that it calls, and so again and again what lies deep: 3.2 s instead
+        # of 1.9 for a plain crop.
+        level, numba.config.OPT = numba.config.OPT, 0
+        try:
+            made = numba.cfunc(kind, error_model="numpy")(function)
+        finally:
+            numba.config.OPT = level
+    text: str = made.inspect_llvm()
+    return text.replace(made.native_name, SYMBOL)
 
 
 def to_object(function: Callable[..., None], entry: str = "", processor: str = "") -> bytes:
     """Object code of such a function, and of an entry as of `load`, for a processor, or for that of this machine."""
     from llvmlite import binding
 
-    text = to_text(function) + entry.format(entry=ENTRY, kernel=SYMBOL)
-    _prepare()
-    target = binding.Target.from_default_triple().create_target_machine(
-        cpu=processor or binding.get_host_cpu_name(),
-        features="" if processor else _features(),
-        opt=3,
-        reloc="pic",
-        codemodel="small",
-        jit=True,
-    )
-    code: bytes = target.emit_object(binding.parse_assembly(text))
+    module = binding.parse_assembly(to_text(function) + entry.format(entry=ENTRY, kernel=SYMBOL))
+    _set_llvm_up()
+    machine = binding.Target.from_default_triple().create_target_machine(
+        cpu=processor or binding.get_host_cpu_name(), features="" if processor else _features(), opt=3, reloc="pic",
+        codemodel="small", jit=True,
+    )  # fmt: skip
+    _optimize(module, machine, ENTRY if entry else SYMBOL)
+    code: bytes = machine.emit_object(module)
     return code
+
+
+def _optimize(module: Any, machine: Any, symbol: str) -> None:
+    """Optimise a module of which others see one function."""
+    from llvmlite import binding
+
+    for function in _defined(module.functions):
+        function.linkage = "external"  # rather than one of several alike: so that all see that it returns no error
+    tuning = binding.create_pipeline_tuning_options(speed_level=3)
+    tuning.inlining_threshold = INLINED
+    passes, unused = binding.create_pass_builder(machine, tuning), binding.create_new_module_pass_manager()
+    passes.getModulePassManager().run(module, passes)
+    for part in (*_defined(module.functions), *_defined(module.global_variables)):
+        part.linkage = "external" if part.name == symbol else "internal"
+    unused.add_ipsccp_pass()  # some return none only now that loops are unrolled
+    unused.add_simplify_cfg_pass()
+    unused.add_global_dead_code_eliminate_pass()
+    unused.run(module, passes)
+
+
+def _defined(parts: Iterable[Any]) -> list[Any]:
+    return [part for part in parts if not part.is_declaration]
+
+
+@cache
+def _set_numba_up() -> None:
+    """Let Numba make its engine while that is to optimise: it serves whatever else this process compiles, too."""
+    import numba
+
+    numba.njit("void()")(lambda: None)
 
 
 def link(code: bytes, symbol: str = SYMBOL) -> int:
@@ -228,12 +214,12 @@ _numbers = count()
 def _linker() -> Any:
     from llvmlite import binding
 
-    _prepare()
+    _set_llvm_up()
     # LLVM's older linker may put an object's parts further apart than its code can reach, and then ends the process.
     return binding.create_lljit_compiler(use_jit_link=sys.platform == "linux")
 
 
-def _prepare() -> None:
+def _set_llvm_up() -> None:
     from llvmlite import binding
 
     binding.initialize_native_target()

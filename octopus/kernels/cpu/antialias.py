@@ -27,12 +27,19 @@ import numpy as np
 from octopus.kernels import geometry
 from octopus.kernels.cpu import allocate_floats, compiled, pointer, release, shifted
 from octopus.kernels.cpu.bands import kernel_of
-from octopus.kernels.cpu.box import filter_support, is_inside, row_of
+from octopus.kernels.cpu.box import filter_support, is_inside, pixel_of
 from octopus.kernels.cpu.crop import band_of, load_any_of, place_of
 from octopus.kernels.cpu.store import ROWS
-from octopus.kernels.cpu.vectors import LANES, WIDE
-from octopus.kernels.cpu.vectors_columns import MOST_CHANNELS, VECTOR_BYTES
-from octopus.kernels.cpu.vectors_filter import GROUP, columns_of_floats, sum_down, take_apart
+from octopus.kernels.cpu.vectors import (
+    GROUP,
+    LANES,
+    MOST_CHANNELS,
+    VECTOR_BYTES,
+    WIDE,
+    columns_of_floats,
+    sum_down,
+    take_apart,
+)  # fmt: skip
 from octopus.kernels.cpu.video import EDGE, VIDEO, sum_video
 
 _filter_window = compiled(geometry.filter_window)
@@ -99,21 +106,13 @@ def build(frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable:
                         normal, outside, channels, shifted(values, k * line), shifted(values, 2 * line),
                     )  # fmt: skip
             if groups and ordered and inside:
-                add_ordered(values, across[0], grouped, groups, bias, width, sums, (line, sum_room))
+                add_ordered(values, across, grouped, groups, bias, sums, line, sum_room)
             elif groups:
-                _add_groups(values, across, grouped, groups, bias, channels, sums, (line, sum_room))
+                _add_groups(values, across, grouped, groups, bias, channels, sums, line, sum_room)
             else:
                 for k in range(pair):
-                    _add_columns(
-                        shifted(values, k * line),
-                        across,
-                        normal,
-                        inside,
-                        channels,
-                        held,
-                        back,
-                        shifted(sums, k * sum_room),
-                    )
+                    own, into = shifted(values, k * line), shifted(sums, k * sum_room)
+                    _add_columns(own, across, normal, inside, channels, held, back, into)
             for k in range(pair):
                 done, plane = shifted(sums, k * sum_room), np.int64(0)
                 if planes > 1:
@@ -231,12 +230,14 @@ def sum_rows(source, pitch, weights, rows, count, into):
             for k in range(rows):
                 into[i] += weights[k] * np.float32(source[k * pitch + i])
         return
-    for low in range(0, count, block):
+    low = np.int64(0)
+    while low < count:
         at = min(low, count - block)
         if block > LANES:
             sum_down(shifted(source, at), pitch, weights, rows, shifted(into, at), WIDE)
         else:
             sum_down(shifted(source, at), pitch, weights, rows, shifted(into, at), 1)
+        low += block
 
 
 @cache
@@ -249,7 +250,7 @@ def _outside_of(load_any: Callable) -> Callable:
         for i in range(count * channels):
             into[i] = np.float32(0.0)
         for k in range(rows):
-            row = row_of(vertical[0] + start + k, frame, outside)
+            row = pixel_of(vertical[0] + start + k, frame[3], outside)
             for c in range(channels):
                 load_any(frame, row, c, horizontal, normal, outside, values)
                 for i in range(count):
@@ -263,17 +264,11 @@ def _groups_of(stored: int, back: bool) -> Callable:
     """What makes three channels of a column out of as many stored ones, see `columns_of_floats`."""
 
     @compiled
-    def add(line, starts, grouped, groups, first, columns, into, steps):
-        if groups == 1:
-            columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, stored, back, 1)
-        elif groups == 2:
-            columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, stored, back, 2)
-        elif groups == 3:
-            columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, stored, back, 3)
-        elif groups == 4:
-            columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, stored, back, 4)
-        else:
-            columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 3, stored, back, 0)
+    def add(line, across, grouped, groups, first, into, line_step, into_step):
+        columns_of_floats(
+            line, across[0], grouped, groups, first, across[4], into, line_step, into_step, 3, stored, back,
+            groups if groups <= 4 else 0,
+        )  # fmt: skip
 
     return add
 
@@ -282,17 +277,14 @@ _add_threes = _groups_of(3, False)
 
 
 @compiled
-def _add_groups(line, across, grouped, groups, first, channels, into, steps):
+def _add_groups(line, across, grouped, groups, first, channels, into, line_step, into_step):
     """The columns of two rows, normalised; all channels of a column lie side by side."""
-    starts, columns = across[0], across[4]
     if channels == 3:
-        _add_threes(line, starts, grouped, groups, first, columns, into, steps)
-    elif channels == 1:
-        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 1, 1, False, 0)
-    elif channels == 2:
-        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 2, 2, False, 0)
+        _add_threes(line, across, grouped, groups, first, into, line_step, into_step)
     else:
-        columns_of_floats(line, starts, grouped, groups, first, columns, into, steps, 4, 4, False, 0)
+        columns_of_floats(
+            line, across[0], grouped, groups, first, across[4], into, line_step, into_step, channels, 0, False, 0
+        )
 
 
 @compiled
@@ -312,10 +304,8 @@ def _add_columns(line, across, normal, scales, channels, held, back, into):
 @compiled
 def planes_of_row(row, room, channels, into):
     """Channels that lie side by side, `room` values apart."""
-    if channels == 3:
-        take_apart(row, room // LANES, into, room, 3)
-    elif channels == 4:
-        take_apart(row, room // LANES, into, room, 4)
+    if channels == 3 or channels == 4:
+        take_apart(row, room // LANES, into, room, channels)
     else:
         for c in range(channels):
             line = shifted(into, c * room)

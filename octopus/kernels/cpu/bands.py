@@ -23,39 +23,27 @@ def kernel_of(
     plain_axes: Callable = box_axes,
     numbers: int = 4,
 ) -> Callable:
-    """A kernel that makes bands of rows by a function.
+    """A kernel that makes bands of rows by a function, of a pointer to these integers; sizes and steps count elements::
 
-    Parameters
-    ----------
-    band : callable
-        Makes rows of one item's image: `frame, horizontal, vertical, place, row, stop, out, layout, normal, outside`;
-        see `box.place_box`. `frame` is a pointer to one frame, its pitch, width and height, the values that it stores
-        of a pixel and whether blue is the first of them, then for video a pointer to the chroma, its pitch, and a
-        pointer to the coefficients. `out` is a pointer to the item, `layout` its columns, rows, planes and channels,
-        `normal` pointers to gain, bias and padding. Returns whether there was memory for it; without, the number of
-        blocks becomes `NO_MEMORY`, which ends all threads.
-    antialias : bool
-    options : bool
-        False makes a kernel that is compiled in half the time, for calls without letterbox, `edge="image"` and padding.
-    plain_axes : callable
-        Without `options`, what the band is given as `horizontal, vertical`, of a pointer to a box and the frame.
-    numbers : int
-        Of a box.
+        counter, blocks
+        frame, from frame to frame, from row to row, width, height, channels
+        index (N,) int32, boxes (N, numbers) float32, out, transform (N, 4) float32
+        columns, rows, planes (C, or 1 for NHWC), rows of a band
+        gain, bias, padding (C,) float32, padding in the dtype of out
+        reach (pixels beyond a box with edge="image", else 0), letterbox (0 or 1)
+        outside (-1: cut; else the mode of geometry.beyond_pixel)
+        from the gain, bias and padding of an item to those of the next: 0 or C
+        of video: chroma, from row to row, coefficients (8,) float32
 
-    Returns
-    -------
-    callable
-        Of a pointer to these integers; sizes and steps count elements::
+    `band` makes rows of an item's image: `frame, horizontal, vertical, place, row, stop, out, layout, normal, outside`;
+    see `box.place_box`. `frame` is a pointer to one frame, its pitch, width and height, the values that it stores of a
+    pixel and whether blue is the first of them, then for video a pointer to the chroma, its pitch, and a pointer to the
+    coefficients. `out` is a pointer to the item, `layout` its columns, rows, planes and channels, `normal` pointers to
+    gain, bias and padding. It returns whether there was memory for it; without, the number of blocks becomes
+    `NO_MEMORY`, which ends all threads.
 
-            counter, blocks
-            frame, from frame to frame, from row to row, width, height, channels
-            index (N,) int32, boxes (N, numbers) float32, out, transform (N, 4) float32
-            columns, rows, planes (C, or 1 for NHWC), rows of a band
-            gain, bias, padding (C,) float32, padding in the dtype of out
-            reach (pixels beyond a box with edge="image", else 0), letterbox (0 or 1)
-            outside (-1: cut; else the mode of geometry.beyond_pixel)
-            from the gain, bias and padding of an item to those of the next: 0 or C
-            of video: chroma, from row to row, coefficients (8,) float32
+    Without `options` the kernel is compiled in half the time, for calls without letterbox, `edge="image"` and padding;
+    `plain_axes` then makes `horizontal, vertical` of a pointer to a box, of so many `numbers`, and the frame.
     """
     pixel, value = getattr(np, VIDEO.get(frame_dtype, frame_dtype)), STORED[out_dtype]
     plain, stored, back = order == "RGB", len(order), order[0] == "B"

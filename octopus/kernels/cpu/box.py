@@ -29,25 +29,10 @@ def box_axes(box, frame):
 
 @compiled
 def place_box(box, frame, layout, antialias, reach, letterbox, outside):
-    """The two axes of a box and its place in the item.
+    """The two axes of a box and its place in the item; arguments as in `bands.kernel_of`.
 
-    Parameters
-    ----------
-    box : pointer to 4 float32
-    frame, layout
-        As in `bands.kernel_of`.
-    antialias, letterbox : bool
-    reach : int
-        With `edge="image"`, how many pixels beyond the box samples take (a filter more); else 0.
-    outside : int
-        Negative: the box is cut at the frame. Else the mode of `geometry.beyond_pixel`.
-
-    Returns
-    -------
-    horizontal, vertical
-        `first, last, origin, extent` from `geometry.box_axis` or `geometry.span`.
-    place
-        Columns before the image, rows above it, its width and its height.
+    An axis is `first, last, origin, extent` from `geometry.box_axis` or `geometry.span`, the place columns before the
+    image, rows above it, its width and its height.
     """
     cut = outside < 0
     width, height = np.int32(frame[2]), np.int32(frame[3])
@@ -121,11 +106,5 @@ def is_inside(axis, limit):
 
 @compiled
 def pixel_of(pixel, limit, outside):
-    """The frame's pixel that stands for one along an axis; -1 where the constant does."""
+    """The frame's pixel, or row, that stands for one along an axis; -1 where the constant does."""
     return np.int64(_beyond_pixel(np.int32(pixel), np.int32(limit), outside))
-
-
-@compiled
-def row_of(row, frame, outside):
-    """The same for rows."""
-    return pixel_of(row, frame[3], outside)

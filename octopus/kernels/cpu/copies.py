@@ -10,6 +10,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from octopus.kernels.cpu import compiled, next_block, pointer
+from octopus.kernels.cpu.vectors import squeeze_four
 
 SQUEEZED_ROOM = 6  # pixels whose 18 bytes hold the 16 that four pixels are written as
 
@@ -47,29 +48,13 @@ def squeeze(to, source, pixels):
     """The first three bytes of each four: by vectors as fast as a copy (10 GB/s on a thread), by bytes a tenth."""
     pixel = 0
     while pixel + SQUEEZED_ROOM <= pixels:
-        _squeeze_four(to + 3 * pixel, source + 4 * pixel)
+        squeeze_four(source + 4 * pixel, to + 3 * pixel)
         pixel += 4
     three, four = pointer(to, np.uint8), pointer(source, np.uint8)
     while pixel < pixels:
         for channel in range(3):
             three[3 * pixel + channel] = four[4 * pixel + channel]
         pixel += 1
-
-
-@intrinsic
-def _squeeze_four(typing_context, to, source):
-    """16 bytes to 12, and four more behind them that the next pixels overwrite."""
-
-    def generate(context, builder, signature, arguments):
-        kind = ir.VectorType(ir.IntType(8), 16)
-        goal, four = (builder.inttoptr(address, kind.as_pointer()) for address in arguments)
-        order = [place for place in range(16) if place % 4 < 3] + [3, 7, 11, 15]
-        mask = ir.Constant(ir.VectorType(ir.IntType(32), 16), order)
-        vector = builder.load(four, align=1)
-        builder.store(builder.shuffle_vector(vector, vector, mask), goal, align=1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), generate
 
 
 @intrinsic

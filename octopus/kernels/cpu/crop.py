@@ -4,7 +4,7 @@ A band is a run of one item's output rows; threads take one after the other. Wit
 interpolated horizontally and already normalised, are kept and reused for every output row between them, so that the
 inner loop is one vectorised multiply-add per value, straight into the result's memory.
 
-A source row of bytes becomes columns 16 at a time, by one load of eight bytes for each, see `vectors_columns`. Of any
+A source row of bytes becomes columns 16 at a time, by one load of eight bytes for each, see `vectors`. Of any
 other frame a row is normalised first, once each pixel, where a box grows, since the result has many more columns; where
 it shrinks, only the two pixels that each column needs.
 
@@ -32,13 +32,11 @@ from functools import cache
 import numpy as np
 
 from octopus.kernels import geometry
-from octopus.kernels.cpu import allocate_floats, compiled, pointer, release, shifted
+from octopus.kernels.cpu import allocate_floats, as_elements, compiled, pointer, release, shifted
 from octopus.kernels.cpu.bands import kernel_of
-from octopus.kernels.cpu.box import is_inside, pixel_of, row_of
+from octopus.kernels.cpu.box import is_inside, pixel_of
 from octopus.kernels.cpu.store import ROWS
-from octopus.kernels.cpu.vectors import LANES
-from octopus.kernels.cpu.vectors_columns import FETCHED, MOST_CHANNELS, VECTOR_BYTES, as_elements, columns_of_bytes
-from octopus.kernels.cpu.vectors_video import columns_of_video
+from octopus.kernels.cpu.vectors import FETCHED, LANES, MOST_CHANNELS, VECTOR_BYTES, columns_of_bytes, columns_of_video
 from octopus.kernels.cpu.video import VIDEO, readable_row, value_of_video
 
 _sample = compiled(geometry.sample)
@@ -68,7 +66,7 @@ def band_of(frame_dtype: str, out_dtype: str, options: bool, order: str = "RGB")
         else:
             beyond(frame, row, horizontal, taps, layout, normal, outside, values, into)
 
-    interpolate, row_of = (interpolate_any, _row_or_constant) if options else (inside, _row)
+    interpolate, row_of = (interpolate_any, pixel_of) if options else (inside, _row)
 
     @compiled
     def crop_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside):
@@ -103,11 +101,11 @@ def band_of(frame_dtype: str, out_dtype: str, options: bool, order: str = "RGB")
                     above, below = below, above
                 else:
                     interpolate(
-                        frame, row_of(top + low, frame, outside), horizontal, taps, layout, normal, outside,
+                        frame, row_of(top + low, frame[3], outside), horizontal, taps, layout, normal, outside,
                         values, above,
                     )  # fmt: skip
                 interpolate(
-                    frame, row_of(top + high, frame, outside), horizontal, taps, layout, normal, outside,
+                    frame, row_of(top + high, frame[3], outside), horizontal, taps, layout, normal, outside,
                     values, below,
                 )  # fmt: skip
                 current = low
@@ -138,13 +136,8 @@ def _sample_columns(lows, places, weights, columns, room, scale, origin, last, c
 
 
 @compiled
-def _row(row, frame, outside):
+def _row(row, limit, outside):
     return np.int64(row)
-
-
-@compiled
-def _row_or_constant(row, frame, outside):
-    return row_of(row, frame, outside)
 
 
 @compiled
@@ -178,12 +171,7 @@ def _interpolate_bytes(frame, row, horizontal, taps, layout, normal, outside, va
         return
     source = _readable_bytes(frame, row, horizontal, values)
     blocks, plane = room // LANES, room if planes == channels else np.int64(0)
-    if channels == 1:
-        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, ahead, 1, 1, False)
-    elif channels == 3:
-        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, ahead, 3, 3, False)
-    else:
-        columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, ahead, 4, 4, False)
+    columns_of_bytes(source, places, weights, blocks, gain, bias, into, plane, ahead, channels, 0, False)
 
 
 @compiled

@@ -10,7 +10,7 @@ the second cache.
 The sums are turned back into rows, with the channels of a column side by side or in lines of their own, as the result
 wants them; the vertical pass and all that follows runs along such a row.
 
-The fixed point of Pillow and torch (`rounding`) is a matter of integers, and sums pairs of neighbours: `vectors_pairs`.
+The fixed point of Pillow and torch (`rounding`) is a matter of integers, and sums pairs of neighbours.
 Measured there, one thread of a shared AMD server processor with AVX-512 and VNNI, CPU time of one call in ms, of
 bytes to bytes, bicubic: 8 images of 512 to 2048 and 64 of 64 to 512 to the next multiples of 28, 64 of 256 to 1024 to
 224 x 224::
@@ -36,51 +36,33 @@ from collections.abc import Callable
 import numpy as np
 
 from octopus.kernels.cpu import NO_MEMORY, compiled, next_block, pointer, release, shifted
-from octopus.kernels.cpu.images_axis import counted_from, most_taps, used_rows, weights_of
-from octopus.kernels.cpu.images_pairs import ENDS, pair_reader_of, pair_up
-from octopus.kernels.cpu.images_source import MAX_STRIDE, reader_of
+from octopus.kernels.cpu.images_axis import counted_from, most_taps, pair_up, used_rows, weights_of
+from octopus.kernels.cpu.images_source import ENDS, MAX_STRIDE, reader_of, up
 from octopus.kernels.cpu.images_store import LINE, fill_zeros, finish_of, place_patches, place_row
-from octopus.kernels.cpu.images_tile import RECORD, carve, grown, inside, read_record, up
+from octopus.kernels.cpu.images_tile import RECORD, carve, grown, inside, read_record
 from octopus.kernels.cpu.store import STORED
-from octopus.kernels.cpu.vectors import LANES, WIDE, store_along, sum_across, sum_along
-from octopus.kernels.cpu.vectors_pairs import store_pairs, sum_pairs_across, sum_pairs_along
-
-# Sums over a row's taps, over a column's, and what turns the first back into rows.
-SINGLES = sum_across, sum_along, store_along
-PAIRS = sum_pairs_across, sum_pairs_along, store_pairs
+from octopus.kernels.cpu.vectors import LANES, WIDE, store_along, store_pairs, sum_across, sum_along
 
 
 def build(source_dtype: str, out_dtype: str, channels: int, rounding: str) -> Callable:
-    """The kernel for a dtype of images and one of results, and a number of channels.
+    """The kernel for dtypes of images and results, up to 4 channels, and whose fixed point images of uint8 are made in
+    ("pillow", "torch"; "" is float), of a pointer to these integers; sizes count elements::
 
-    Parameters
-    ----------
-    source_dtype, out_dtype : str
-    channels : int
-        Up to 4.
-    rounding : {"", "pillow", "torch"}
-        Whose fixed point, for images of uint8; "" is float.
-
-    Returns
-    -------
-    callable
-        Of a pointer to these integers; sizes count elements::
-
-            counter, blocks
-            records of the images, their tiles (N + 1, 3) int64: number of the first, rows, columns
-            out
-            rows and columns of an item (0: each has its own), whether items are rows of patches
-            whether channels lie apart, patch, merge, temporal
-            filter, antialias, whether to round to uint8
-            gain, bias, padding (C,) float32
-            rows of each item (0: as many as it has), whether to write past the caches
+        counter, blocks
+        records of the images, their tiles (N + 1, 3) int64: number of the first, rows, columns
+        out
+        rows and columns of an item (0: each has its own), whether items are rows of patches
+        whether channels lie apart, patch, merge, temporal
+        filter, antialias, whether to round to uint8
+        gain, bias, padding (C,) float32
+        rows of each item (0: as many as it has), whether to write past the caches
     """
     stored, fixed = STORED[out_dtype], bool(rounding)
     number, out_size = np.int32 if fixed else np.float32, np.int64(np.dtype(stored).itemsize)
     weigh, finish = weights_of(rounding), finish_of(out_dtype)
     pixel = getattr(np, source_dtype)
-    describe, read = pair_reader_of(channels) if fixed else reader_of(source_dtype, channels)
-    across_of, along_of, turn_back = PAIRS if fixed else SINGLES
+    describe, read = reader_of(source_dtype, channels, fixed)
+    turn_back = store_pairs if fixed else store_along
     settle, group = (pair_up, np.int64(2)) if fixed else (counted_from, np.int64(1))
     direct = fixed and out_dtype == "uint8"  # values that are neither scaled nor cast need no float between
     turned_type, sum_type = (np.int16, np.int16) if fixed else (pixel, np.float32)
@@ -118,13 +100,13 @@ def build(source_dtype: str, out_dtype: str, channels: int, rounding: str) -> Ca
         total, gains, biases, plain = totals
         if plain:
             for at in range(0, line, WIDE * LANES):
-                along_of(
+                sum_along(
                     shifted(ring, at * group), line * group, slots, first, weights, count,
                     shifted(pointer(done, np.uint8), at),
                 )  # fmt: skip
             return
         for at in range(0, line, WIDE * LANES):
-            along_of(shifted(ring, at * group), line * group, slots, first, weights, count, shifted(total, at))
+            sum_along(shifted(ring, at * group), line * group, slots, first, weights, count, shifted(total, at))
         finish(total, gains, biases, rounds, line, pointer(done, stored))
 
     @compiled
@@ -152,7 +134,7 @@ def build(source_dtype: str, out_dtype: str, channels: int, rounding: str) -> Ca
                 ready = read(image, steps, source, places, ready, needed, turned, ends)
             for x in range(low, high):
                 values = shifted(turned, (starts[x] * stride + begin) * vector)
-                across_of(
+                sum_across(
                     values, stride * vector, channel_step * vector, shifted(weights, x * taps), sizes[x],
                     shifted(sums, (x - low) * column_step), sums_step, channels,
                 )  # fmt: skip

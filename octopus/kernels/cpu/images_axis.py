@@ -109,6 +109,27 @@ def counted_from(table, count, origin, _):
 
 
 @compiled
+def pair_up(table, count, origin, spare):
+    """Turn an axis's table of weights into one of pairs of weights, of pixels counted from `origin` in pairs.
+
+    For each pair of pixels there are two int32, of the low and of the high 16 bits of both weights; one is 0 where the
+    window begins or ends within a pair. The table's weights, and `spare`, need two more elements than taps.
+    """
+    starts, sizes, weights, pitch, _ = table
+    for i in range(count):
+        own, odd, size = shifted(weights, i * pitch), (starts[i] - origin) & 1, sizes[i]
+        spare[0], spare[odd + size] = 0, 0
+        for k in range(size):
+            spare[odd + k] = own[k]
+        pairs = (odd + size + 1) // 2
+        for pair in range(pairs):
+            one, other = spare[2 * pair], spare[2 * pair + 1]
+            own[2 * pair] = (one & 0xFFFF) | (other << 16)
+            own[2 * pair + 1] = (((one + 0x8000) >> 16) & 0xFFFF) | (((other + 0x8000) >> 16) << 16)
+        starts[i], sizes[i] = (starts[i] - origin) // 2, pairs
+
+
+@compiled
 def used_rows(starts, sizes, count, step, lanes, places):
     """Which source rows a vertical axis uses, as bytes from the first row of all; `starts` then count these alone.
 
@@ -131,7 +152,8 @@ def _bits_of_axis(size, count, code, antialias, lot, table):
     """`images.short_bits` of all output pixels of an axis, `lot` at a time; what the table holds is lost."""
     starts, sizes, _, _, scratch = table
     axis, most = axis_scale(size, count, antialias), np.float64(0.0)
-    for first in range(0, count, lot):
+    first = np.int64(0)
+    while first < count:  # a range by a step that isn't known may raise an error
         n = min(lot, count - first)
         taps = _weigh(code, first, n, axis, size, starts, sizes, scratch)
         totals = shifted(scratch, n)
@@ -139,6 +161,7 @@ def _bits_of_axis(size, count, code, antialias, lot, table):
             line = shifted(scratch, (k + 2) * n)
             for i in range(n):
                 most = max(most, line[i] / totals[i])
+        first += lot
     return _short_bits(most)
 
 
@@ -169,7 +192,8 @@ def weights_of(rounding: str) -> Callable:
         bits = np.int64(0)
         if short and stop > first:
             bits = _bits_of_axis(size, count, code, antialias, min(LANES, stop - first), table)
-        for low in range(0, stop - first, lot):
+        low = np.int64(0)
+        while low < stop - first:
             own, n = shifted(weights, low * taps), min(lot, stop - first - low)
             if code == TORCH_BICUBIC:
                 most = _weigh_border(first + low, axis, size, shifted(starts, low), shifted(sizes, low), scratch)
@@ -180,5 +204,6 @@ def weights_of(rounding: str) -> Callable:
                 line = shifted(scratch, (k + 2) * n)
                 for i in range(n):
                     own[i * taps + k] = _stored(line[i] / totals[i], bits)
+            low += lot
 
     return weigh

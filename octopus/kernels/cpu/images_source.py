@@ -1,4 +1,7 @@
-"""How 16 rows of an image are read, however its pixels and channels lie."""
+"""How 16 rows of an image are read, however its pixels and channels lie.
+
+What is read is turned: a vector holds one value of each of the rows, or, as int16, of two neighbouring pixels of each.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +11,31 @@ from functools import cache
 import numpy as np
 
 from octopus.kernels.cpu import compiled, pointer, shifted
-from octopus.kernels.cpu.vectors import LANES, load_across
+from octopus.kernels.cpu.vectors import BLOCK, LANES, PAIRED, copy_block, load_across, load_pairs
 
 MAX_STRIDE = 4  # values from pixel to pixel, up to which reading all of them costs less than fetching single ones
 # Channels of a pixel lie within the values up to the next pixel; each in a plane of its own; or in some other way.
 TOGETHER, APART, SINGLE = range(3)
+# Before pairs: room for the ends of 16 rows, twice a block each, and their places.
+ENDS = 2 * BLOCK * LANES + 8 * LANES
 _ALL = 1 << 60
 
 
-@cache
-def reader_of(source_dtype: str, channels: int) -> tuple[Callable, Callable]:
-    """Functions that describe a run of pixels, and that read it from 16 rows.
+@compiled
+def up(count, unit):
+    return (count + unit - 1) // unit * unit
 
-    What is read is *turned*: a vector holds one value of each of the rows. `describe` tells where these are: the
-    vectors from pixel to pixel and from channel to channel, and that of the first pixel's first channel.
-    """
-    pixel = getattr(np, source_dtype)
-    size = np.dtype(source_dtype).itemsize
+
+@cache
+def reader_of(source_dtype: str, channels: int, paired: bool) -> tuple[Callable, Callable]:
+    """Functions that describe a run of pixels, and that read it from 16 rows."""
+    pixel, size = getattr(np, source_dtype), np.dtype(source_dtype).itemsize
 
     @compiled
     def describe(steps, first, count):
         """Of `count` pixels from pixel `first` on: `mode, bytes from the row's first pixel, values, stride, channel
-        step, begin`; `steps` are the image's, in bytes: from channel to channel, row to row, pixel to pixel."""
+        step, begin`; the last three count vectors, from pixel to pixel (or pair) and from channel to channel, and up to
+        the first. `steps` are the image's, in bytes: from channel to channel, row to row, pixel to pixel."""
         plane, _, step = steps
         if channels == 1:
             plane = 0
@@ -41,7 +47,7 @@ def reader_of(source_dtype: str, channels: int) -> tuple[Callable, Callable]:
             begin = reach if between < 0 else 0
             return TOGETHER, first * step - begin * size, values + reach, stride, between, begin
         if whole and stride == 1 and values >= LANES:
-            return APART, first * step, values, stride, values, 0
+            return APART, first * step, values, stride, up(values, BLOCK) // 2 if paired else values, 0
         return SINGLE, first * step, count * channels, channels, 1, 0
 
     @compiled
@@ -50,26 +56,60 @@ def reader_of(source_dtype: str, channels: int) -> tuple[Callable, Callable]:
             for c in range(channels):
                 for r in range(LANES):
                     at = image + source[1] + rows[r] + x * steps[2] + c * steps[0]
-                    into[(x * channels + c) * LANES + r] = pointer(at, pixel)[0]
+                    value = pointer(at, pixel)[0]
+                    if paired:
+                        into[(x // 2 * channels + c) * PAIRED + 2 * r + x % 2] = value
+                    else:
+                        into[(x * channels + c) * LANES + r] = value
 
     @compiled
-    def read(image, steps, source, rows, ready, needed, into, ends):
-        """Read on until `needed` values of 16 rows are there; returns how many are.
+    def read_values(image, steps, source, rows, ready, needed, into, ends):
+        """Read on until `needed` vectors are there; returns how many are.
 
-        `image` is the image's address, `rows` has the rows' places in bytes from there. The last 16 values may be read
-        again, so that nothing beyond the row is.
+        `image` is the image's address, `rows` has the rows' places in bytes from there, `ends` is memory of `ENDS`
+        bytes. The last 16 values may be read again, so that nothing beyond the row is.
         """
-        if source[0] == SINGLE:
+        mode, begin, values, _, _, _ = source
+        if mode == SINGLE:
             if ready == 0:
                 read_single(image, steps, source, rows, into)
             return _ALL
-        values = source[2]
         while ready < min(needed, values):
             at = min(ready, values - LANES)
-            for c in range(channels if source[0] == APART else 1):
-                address = image + source[1] + at * size + c * steps[0]
+            for c in range(channels if mode == APART else 1):
+                address = image + begin + at * size + c * steps[0]
                 load_across(pointer(address, pixel), rows, shifted(into, (c * values + at) * LANES))
             ready = at + LANES
         return ready
 
-    return describe, read
+    @compiled
+    def load_end(address, at, values, rows, stride, into, ends):
+        """A block that reaches beyond the row's `values`: by way of memory of which all may be read."""
+        places = pointer(ends + 2 * BLOCK * LANES, np.int64)
+        for r in range(LANES):
+            places[r] = 2 * BLOCK * r
+            copy_block(address + rows[r] + values - BLOCK, ends + places[r], BLOCK, False)
+        load_pairs(pointer(ends + at - (values - BLOCK), np.uint8), places, into, stride)
+
+    @compiled
+    def read_pairs(image, steps, source, rows, ready, needed, into, ends):
+        """The same of pairs."""
+        mode, begin, values, stride, channel_step, _ = source
+        if mode == SINGLE:
+            if ready == 0:
+                read_single(image, steps, source, rows, into)
+            return _ALL
+        vectors, used = (6, 12) if stride == 3 else (BLOCK // 2, BLOCK)
+        while ready < needed:
+            at = ready // vectors * used
+            for c in range(channels if mode == APART else 1):
+                address = image + begin + c * steps[0]
+                to = shifted(into, (ready + c * channel_step) * PAIRED)
+                if at + BLOCK <= values:
+                    load_pairs(pointer(address + at, np.uint8), rows, to, stride)
+                else:
+                    load_end(address, at, values, rows, stride, to, ends)
+            ready += vectors
+        return ready
+
+    return describe, read_pairs if paired else read_values

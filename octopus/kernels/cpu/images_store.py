@@ -7,38 +7,23 @@ from functools import cache
 
 import numpy as np
 
-from octopus.kernels import geometry
 from octopus.kernels.cpu import compiled, pointer
-from octopus.kernels.cpu.store import bfloat16_bits, half_bits
+from octopus.kernels.cpu.store import CAST, saturate_uint8
 from octopus.kernels.cpu.vectors import copy_block
 
-_saturate_uint8 = compiled(geometry.saturate_uint8)
 LINE = 64  # bytes of a line of the cache
-
-
-@compiled
-def _float32(value):
-    return value
-
-
-@compiled
-def _uint8(value):
-    return np.uint8(_saturate_uint8(value))
-
-
-_CAST = {"float32": _float32, "uint8": _uint8, "float16": half_bits, "bfloat16": bfloat16_bits}
 
 
 @cache
 def finish_of(out_dtype: str) -> Callable:
     """A function that rounds (or not), normalises and casts `count` sums, each with a gain and a bias of its own."""
-    cast = _CAST[out_dtype]
+    cast = CAST[out_dtype]
 
     @compiled
     def finish(sums, gain, bias, rounds, count, into):
         if rounds:
             for i in range(count):
-                into[i] = cast(_saturate_uint8(np.float32(sums[i])) * gain[i] + bias[i])
+                into[i] = cast(saturate_uint8(np.float32(sums[i])) * gain[i] + bias[i])
         else:
             for i in range(count):
                 into[i] = cast(np.float32(sums[i]) * gain[i] + bias[i])
@@ -77,15 +62,9 @@ def _put(source, target, size, streams):
 def place_row(line, room, target, y, start, stop, item):
     """Columns `start` to `stop` of row `y` of an image.
 
-    Parameters
-    ----------
-    line : address
-        Of the first of these columns in the storage type: all channels of a column side by side, or channels `room`
-        values apart.
-    target : address
-        Of the item.
-    item
-        Rows, columns, channels, whether channels lie apart, bytes of a value, whether to write past the caches.
+    `line` is the address of the first of these columns in the storage type: all channels of a column side by side, or
+    channels `room` values apart; `target` that of the item, which is rows, columns, channels, whether channels lie
+    apart, bytes of a value, whether to write past the caches.
     """
     rows, columns, channels, planar, size, streams = item
     planes, step = (channels, 1) if planar else (1, channels)
@@ -114,16 +93,8 @@ def _gather(source, step, target, size, count):
 def place_patches(lines, line, room, target, down, start, stop, item, grid, row):
     """The patches number `down` from above, of columns `start` to `stop`, whole patches, as rows of the result.
 
-    Parameters
-    ----------
-    lines : address
-        As many rows as a patch is high, `line` bytes apart; within a row as for `place_row`.
-    target : address
-        Of the item's first row.
-    grid
-        The side of a patch, patches along a merged block, and copies in time.
-    row : address
-        Memory for a row of the result.
+    `lines` are as many rows as a patch is high, `line` bytes apart, within a row as for `place_row`; `target` is the
+    item's first row, `row` memory for a row; `grid` the side of a patch, patches along a merged block, copies in time.
     """
     _, columns, channels, planar, size, streams = item
     patch, merge, temporal = grid

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from octopus.kernels.cpu import allocate_floats, compiled, pointer, release
-from octopus.kernels.cpu.images_pairs import ENDS
+from octopus.kernels.cpu.images_source import ENDS, up
 from octopus.kernels.cpu.images_store import LINE
 from octopus.kernels.cpu.vectors import LANES, WIDE
 from octopus.kernels.images import IMAGE
@@ -21,11 +21,6 @@ def read_record(address):
     steps = (long[2], np.int64(short[0]), np.int64(short[1]))
     sides = (np.int64(short[2]), np.int64(short[3]), np.int64(short[4]), np.int64(short[5]))
     return long[0], long[1], steps, sides, (np.int64(short[6]), np.int64(short[7]))
-
-
-@compiled
-def up(count, unit):
-    return (count + unit - 1) // unit * unit
 
 
 @compiled

@@ -16,7 +16,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from octopus.kernels import launches as at
-from octopus.kernels.cpu import compiled, pointer
+from octopus.kernels.cpu import address_of, compiled, pointer
 from octopus.kernels.geometry import MAX_BOX_SIDE, MAX_COORDINATE
 
 # Numbers of `crop.check.RULES`, and of the first `BOX_DTYPES` there
@@ -39,12 +39,6 @@ def call(typing_context, function, arguments):
         return builder.call(builder.inttoptr(given[0], kind), values)
 
     return types.int32(types.int64, arguments), generate
-
-
-@intrinsic
-def address_of(typing_context, start):
-    """The address of a pointer."""
-    return types.int64(start), lambda context, builder, signature, given: builder.ptrtoint(given[0], ir.IntType(64))
 
 
 @compiled
@@ -121,10 +115,8 @@ next:
   br i1 %more, label %next, label %run
 run:
   %own = phi ptr [ %prepared, %entry ], [ %words, %next ]
-  %unused = alloca [2 x i64]
-  %other = getelementptr i64, ptr %unused, i64 1
   %state = call ptr @PyEval_SaveThread()
-  %status = call i32 @{{kernel}}(ptr %unused, ptr %other, ptr %own)
+  call void @{{kernel}}(ptr %own)
   call void @PyEval_RestoreThread(ptr %state)
   %result = load i64, ptr %own
   %made = call ptr @PyLong_FromLongLong(i64 %result)
@@ -185,9 +177,8 @@ def build() -> Callable[..., None]:
         words[at.SCRATCH] = 0
         if not on_gpu:
             words[first] = scratch  # the counter of blocks
-            if words[at.KERNEL] != 0:  # in Numba's convention, as in `backends.cpu.compile`
-                unused = base + WORD * at.LAUNCH
-                call(words[at.KERNEL], (unused, unused + WORD, base + WORD * first))
+            if words[at.KERNEL] != 0:
+                call(words[at.KERNEL], (base + WORD * first,))
                 if words[first + 1] < 0:
                     words[at.RESULT] = at.NO_MEMORY
             return

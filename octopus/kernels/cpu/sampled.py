@@ -1,10 +1,10 @@
 """Crops by single samples on the CPU: nearest, bicubic, and affine maps.
 
-Bands are those of `bands`. In a frame of bytes with 1, 3 or 4 channels, samples whose pixels all lie in the frame are
-summed by vectors (`vectors_samples`). Of a box inside the frame each source row is summed across once, and as many rows
-are kept as a sample takes. Of a map runs of columns are looked at together, whose first and last positions say whether
-all are inside, since along a row positions only grow or only fall. All others, and other frames,
-go pixel by pixel, where the columns' pixels and weights are found once per band of a box, and per sample of a map.
+In a frame of bytes with 1, 3 or 4 channels, samples whose pixels all lie in the frame are summed by vectors. Of a box
+inside the frame each source row is summed across once, and as many rows are kept as a sample takes. Of a map runs of
+columns are looked at together, whose first and last positions say whether all are inside, since along a row positions
+only grow or only fall. All others, and other frames, go pixel by pixel, where the columns' pixels and weights are found
+once per band of a box, and per sample of a map.
 
 Predicted and measured on two cores of an AMD EPYC (shared), 2026-11-23, one thread, ms of one call from bytes to bytes,
 224 x 224 x 3, of 100 boxes of 256 x 256, nearest and bicubic, and 100 maps of such, turned, by all three filters::
@@ -28,35 +28,20 @@ from functools import cache
 import numpy as np
 
 from octopus.kernels import geometry, sampling
-from octopus.kernels.cpu import allocate_floats, compiled, pointer, release, shifted
+from octopus.kernels.cpu import allocate_floats, as_elements, compiled, pointer, release, shifted
 from octopus.kernels.cpu.antialias import planes_of_row, sum_rows
 from octopus.kernels.cpu.bands import kernel_of
 from octopus.kernels.cpu.box import is_inside
-from octopus.kernels.cpu.store import ROWS, bfloat16_bits, half_bits
-from octopus.kernels.cpu.vectors import LANES
-from octopus.kernels.cpu.vectors_columns import as_elements
-from octopus.kernels.cpu.vectors_samples import LEAST, fetched, sums_of_taps
+from octopus.kernels.cpu.store import CAST, ROWS
+from octopus.kernels.cpu.vectors import LANES, LEAST, fetched, sums_of_taps
 from octopus.kernels.cpu.video import VIDEO, value_of_video
 
 RUN = 32  # columns of a map that are looked at together
 
 _centre = compiled(sampling.centre)
-_saturate_uint8 = compiled(geometry.saturate_uint8)
 _whole = compiled(sampling.whole)
 _FAR = sampling.FAR
 
-
-@compiled
-def _itself(value):
-    return value
-
-
-@compiled
-def _byte(value):
-    return np.uint8(_saturate_uint8(value))
-
-
-_VALUES = {"float32": _itself, "uint8": _byte, "float16": half_bits, "bfloat16": bfloat16_bits}
 
 _locator, _mixer = cache(sampling.locator), cache(sampling.mixer)
 
@@ -74,17 +59,12 @@ def _read_video(frame, start, pitch, row, column, channel):
 
 @cache
 def _sums_of(tall: int, wide: int, order: str) -> Callable:
-    """`vectors_samples.sums_of_taps` of so many rows and pixels of each, of frames in an order of channels."""
+    """`vectors.sums_of_taps` of so many rows and pixels of each, of frames in an order of channels."""
     held, back = len(order), order[0] == "B"
 
     @compiled
     def sums(source, pitch, places, down, across, count, gain, bias, into, channels):
-        if channels == 3:
-            sums_of_taps(source, pitch, places, down, across, count, gain, bias, into, tall, wide, 3, held, back)
-        elif channels == 1:
-            sums_of_taps(source, pitch, places, down, across, count, gain, bias, into, tall, wide, 1, 1, False)
-        else:
-            sums_of_taps(source, pitch, places, down, across, count, gain, bias, into, tall, wide, 4, 4, False)
+        sums_of_taps(source, pitch, places, down, across, count, gain, bias, into, tall, wide, channels, 0, False)
 
     @compiled
     def sums_of_three(source, pitch, places, down, across, count, gain, bias, into, channels):
@@ -95,12 +75,12 @@ def _sums_of(tall: int, wide: int, order: str) -> Callable:
 
 def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = "RGB") -> Callable:
     """The kernel for frames, a dtype of results and a filter, of boxes or of affine maps; see `bands.kernel_of`."""
-    read, taps, value_of = (_read_video if frame_dtype in VIDEO else _read, sampling.TAPS[kind], _VALUES[out_dtype])
+    read, taps, value_of = (_read_video if frame_dtype in VIDEO else _read, sampling.TAPS[kind], CAST[out_dtype])
     locate, mix_padded = _locator(compiled, kind), _mixer(compiled, kind, read, padded=True)
     mix = _mixer(compiled, kind, read, padded=False)
     around, half = compiled(sampling.AROUND[kind]), np.float32(0.5 if kind == "nearest" else 0.0)
+    wide = fetched(taps, 4)  # which is fetched of three channels, too
     vectors, sums, store = frame_dtype == "uint8", _sums_of(taps if maps else 1, taps, order), ROWS[out_dtype]
-    reach = tuple(fetched(taps, stored) for stored in range(1, 5))
 
     @compiled
     def store_pixel(frame, rows, columns, down, across, out, step, channels, normal, outside):
@@ -121,7 +101,7 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
     @compiled
     def readable(frame, row, place):
         """Whether the frame has all that is fetched from a place in a row."""
-        return (frame[3] - 1 - row) * frame[1] + frame[2] * frame[4] - place >= reach[frame[4] - 1]
+        return (frame[3] - 1 - row) * frame[1] + frame[2] * frame[4] - place >= (wide if frame[4] > 1 else LEAST)
 
     @compiled
     def store_run(line, apart, column, row, count, out, layout):
@@ -212,7 +192,7 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
         width, height = np.int32(frame[2]), np.int32(frame[3])
         inner = np.int64(inner_columns)
         inside = is_inside(horizontal, frame[2]) and is_inside(vertical, frame[3])
-        if vectors and inside and width >= taps and height >= taps and channels in (1, 3, 4):
+        if vectors and inside and width >= taps and height >= taps and channels <= 4 and channels != 2:
             return inside_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside)
         memory = allocate_floats(2 * taps * (inner + 1))
         if memory == 0:
@@ -279,7 +259,7 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
         pixels = pointer(memory + 8 * RUN + 8 * taps * RUN, np.int32)
         lines = shifted(pixels, taps)
         step, along = (rows * columns, np.int64(1)) if planes == channels else (np.int64(1), channels)
-        fast = vectors and channels in (1, 3, 4)
+        fast = vectors and channels <= 4 and channels != 2
         for y in range(row, stop):
             into, kept = shifted(out, y * columns * along), np.int64(0)
             for first in range(0, columns, RUN):

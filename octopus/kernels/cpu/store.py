@@ -7,11 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from octopus.kernels import geometry, images
-from octopus.kernels.cpu import FLOAT32_BYTES, compiled, shifted
-from octopus.kernels.cpu.vectors import LANES
-from octopus.kernels.cpu.vectors_columns import VECTOR_BYTES, address_of, mix_rows, mix_some
+from octopus.kernels.cpu import FLOAT32_BYTES, address_of, compiled, shifted
+from octopus.kernels.cpu.vectors import LANES, VECTOR_BYTES, mix_rows, mix_some
 
-_saturate_uint8 = compiled(geometry.saturate_uint8)
+saturate_uint8 = compiled(geometry.saturate_uint8)
 # Numba knows neither of the small floats on CPUs: their bits are stored.
 STORED = {"float32": np.float32, "uint8": np.uint8, "float16": np.uint16, "bfloat16": np.uint16}
 
@@ -40,6 +39,20 @@ def half_bits(value):
 
 
 @compiled
+def _itself(value):
+    return value
+
+
+@compiled
+def _byte(value):
+    return np.uint8(saturate_uint8(value))
+
+
+# A value as it is stored.
+CAST = {"float32": _itself, "uint8": _byte, "float16": half_bits, "bfloat16": bfloat16_bits}
+
+
+@compiled
 def _float32(out, above, below, weight, count):
     at = min(-address_of(out) % VECTOR_BYTES // FLOAT32_BYTES, count)  # where a line of the cache begins
     mix_some(above, below, weight, at, out)
@@ -57,7 +70,9 @@ def _uint8(out, above, below, weight, count):
     mix_some(shifted(above, at), shifted(below, at), weight, count - at, shifted(out, at))
 
 
-def _small(bits_of: Callable) -> Callable:
+def _small(out_dtype: str) -> Callable:
+    bits_of = CAST[out_dtype]
+
     @compiled
     def store(out, above, below, weight, count):
         for i in range(count):
@@ -67,4 +82,4 @@ def _small(bits_of: Callable) -> Callable:
 
 
 # Write a row between two float32 ones: `out, above, below, weight of the one below, number of values`.
-ROWS = {"float32": _float32, "uint8": _uint8, "float16": _small(half_bits), "bfloat16": _small(bfloat16_bits)}
+ROWS = {"float32": _float32, "uint8": _uint8, "float16": _small("float16"), "bfloat16": _small("bfloat16")}

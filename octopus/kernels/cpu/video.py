@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from octopus.kernels.cpu import compiled, shifted
-from octopus.kernels.cpu.vectors import LANES
-from octopus.kernels.cpu.vectors_columns import as_elements
-from octopus.kernels.cpu.vectors_video import sums_of_video
+from octopus.kernels.cpu import as_elements, compiled, shifted
+from octopus.kernels.cpu.vectors import LANES, sums_of_video
 
 VIDEO = {"nv12": "uint8", "p010": "uint16"}  # dtypes of the planes
 EDGE = 3 * LANES  # values that may be written before and behind those of the box

@@ -101,11 +101,11 @@ def test_a_kernel_that_calls_what_this_process_does_not_have_is_compiled_again(t
     monkeypatch.setattr(compile, "_kernels", {})
     text = f"""
         declare i32 @function_of_no_library(i8*)
-        define i32 @{compile.SYMBOL}(i8* %a, i8* %b, i8* %c) {{
-            %r = call i32 @function_of_no_library(i8* %c)
-            ret i32 %r
+        define void @{compile.SYMBOL}(i8* %arguments) {{
+            %r = call i32 @function_of_no_library(i8* %arguments)
+            ret void
         }}"""
-    compile._prepare()
+    compile._set_llvm_up()
     target = binding.Target.from_default_triple().create_target_machine(reloc="pic", jit=True)
     code = target.emit_object(binding.parse_assembly(text))
     name = f"cpu-{cache.kernel_digest('cpu')}/tiles-uint8-{compile._machine()}.o"

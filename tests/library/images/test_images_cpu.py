@@ -93,14 +93,14 @@ def test_pairs_are_multiplied_alike_by_every_processor(needed, form, monkeypatch
     from llvmlite import binding
 
     from octopus.backends.cpu import compile
-    from octopus.kernels.cpu import pointer, vectors_pairs
+    from octopus.kernels.cpu import pointer, vectors
 
     if needed and not binding.get_host_cpu_features().get(needed):
         pytest.skip(f"a processor without {needed}")
-    monkeypatch.setattr(vectors_pairs, "_multiply_add", lambda builder: form)
+    monkeypatch.setattr(vectors, "_multiply_add", lambda: form)
 
     def kernel(arguments):
-        vectors_pairs.sum_pairs_across(
+        vectors.sum_across(
             pointer(arguments[0], np.int16), 32, 32, pointer(arguments[1], np.int32), arguments[2],
             pointer(arguments[3], np.int16), 16, 1,
         )  # fmt: skip
@@ -113,7 +113,6 @@ def test_pairs_are_multiplied_alike_by_every_processor(needed, form, monkeypatch
     found = np.zeros(16, np.int16)
     call = compile._PROTOTYPE(compile.link(compile.to_object(kernel)))
     arguments = np.array([values.ctypes.data, split.ctypes.data, len(values), found.ctypes.data])
-    unused = np.zeros(2, np.int64).ctypes
-    call(unused.data, unused.data + 8, arguments.ctypes.data)
+    call(arguments.ctypes.data)
     total = (values * weights[:, None]).sum(axis=(0, 2)) + (1 << 21)
     assert np.array_equal(found, (total >> 22).clip(0, 255)) and np.ptp(found) > 0

@@ -121,7 +121,7 @@ def _flip(rows: list[list[str]]) -> None:
 FAULTS = (
     # answers
     Fault(
-        "wrong-box", "octopus/kernels/cpu/box.py",
+        "wrong-box", "octopus/kernels/cpu/bands.py",
         swap("(box[0], box[2],", "(box[0] + np.float32(1), box[2] + np.float32(1),", "box_axes"),
         (f"{_TESTS}/baselines/test_crop_methods.py",),
         "the kernel takes every box one pixel too far to the right",

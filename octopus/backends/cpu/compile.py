@@ -43,42 +43,38 @@ def load(
 ) -> Callable[..., Any]:
     """The kernel of that name as a function of the address of its arguments, which lets go of Python's lock.
 
-    Parameters
-    ----------
-    name : str
-        Says all that distinguishes this kernel from others of the same sources.
-    build : callable
-        Returns the Python function, of one `int64` pointer; called, and Numba imported, only if the disk doesn't have
-        the kernel.
-    entry : callable, optional
-        Returns the text, in LLVM's language, of a function `entry` of Python's convention METH_FASTCALL that calls the
-        function `kernel`, both names in braces; what is returned then is that function.
+    The name says all that distinguishes it from others of the same sources. `build` returns the Python function, of one
+    `int64` pointer; it is called, and Numba imported, only if the disk doesn't have the kernel. `entry` returns the
+    text, in LLVM's language, of a function `entry` of Python's convention METH_FASTCALL that calls the function
+    `kernel`, both names in braces; what is returned then is that function.
     """
-    kernel = _kernels.get(name)
-    if kernel is None:
+    if name not in _kernels:
         with _lock:
-            kernel = _kernels.get(name)
-            if kernel is None:
-                kernel = _kernels[name] = _load(name, build, entry)
-    return kernel
+            if name not in _kernels:
+                _kernels[name] = _load(name, build, entry)
+    return _kernels[name]
 
 
 def _load(name: str, build: Callable[[], Callable[..., None]], entry: Callable[[], str] | None) -> Callable[..., Any]:
     symbol = ENTRY if entry else SYMBOL
     file = f"cpu-{files.kernel_digest('cpu')}/{name}-{_machine()}.o"
-    address = _stored(file, symbol)
-    if address is None and (code := shipped.code(name)):
-        address = link(code, symbol)
+    address = _linked(_checked(files.load_bytes(file)), symbol) or _linked(shipped.code(name), symbol)
     if address is None:
         with files.alone(file):  # of processes that start together one compiles
-            address = _stored(file, symbol) or _made(file, name, build, entry)
-    return _function(name, address) if entry else _PROTOTYPE(address)
-
-
-def address_of(kernel: Any) -> int:
-    """Address of a kernel from `load`."""
-    address: int = ctypes.cast(kernel, ctypes.c_void_p).value or 0
-    return address
+            address = _linked(_checked(files.load_bytes(file)), symbol)
+            if address is None:
+                log.info("compiling the CPU kernel %s, once for this machine", name)
+                code = _compiled(build, entry)
+                files.store(file, hashlib.sha256(code).digest() + code)
+                address = link(code, symbol)
+    if entry is None:
+        return _PROTOTYPE(address)
+    definition = _MethodDef(name.encode(), address, METH_FASTCALL, None)
+    _libraries.append(definition)  # which stays, as the code does
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.argtypes, make.restype = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p), ctypes.py_object
+    made: Callable[..., Any] = make(ctypes.addressof(definition), None, None)
+    return made
 
 
 class _MethodDef(ctypes.Structure):
@@ -89,38 +85,30 @@ class _MethodDef(ctypes.Structure):
     )  # fmt: skip
 
 
-def _function(name: str, address: int) -> Any:
-    """A function of Python whose machine code lies at an address."""
-    definition = _MethodDef(name.encode(), address, METH_FASTCALL, None)
-    _libraries.append(definition)  # which stays, as the code does
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    make.argtypes, make.restype = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p), ctypes.py_object
-    return make(ctypes.addressof(definition), None, None)
+def address_of(kernel: Any) -> int:
+    """Address of a kernel from `load`."""
+    return ctypes.cast(kernel, ctypes.c_void_p).value or 0
 
 
-def _made(file: str, name: str, build: Callable[[], Callable[..., None]], entry: Callable[[], str] | None) -> int:
-    log.info("compiling the CPU kernel %s, once for this machine", name)
+def _compiled(build: Callable[[], Callable[..., None]], entry: Callable[[], str] | None) -> bytes:
     import numba
 
     switched_off, numba.config.DISABLE_JIT = (numba.config.DISABLE_JIT, 0)  # by whoever debugs functions of their own
     try:
-        code = to_object(build(), entry() if entry else "")
+        return to_object(build(), entry() if entry else "")
     finally:
         numba.config.DISABLE_JIT = switched_off
-    files.store(file, hashlib.sha256(code).digest() + code)
-    return link(code, ENTRY if entry else SYMBOL)
 
 
-def _stored(file: str, symbol: str) -> int | None:
-    """Address of a kernel that the disk has; None if it calls what this process doesn't have.
+def _linked(code: bytes | None, symbol: str) -> int | None:
+    """Address of a kernel; None if there is none, or it calls what this process doesn't have.
 
     With some mathematical libraries, which Numba loads, a kernel calls these.
     """
-    code = _checked(files.load_bytes(file))
     try:
         return None if code is None else link(code, symbol)
     except RuntimeError as error:
-        log.info("%s can't be linked: %s", file, error)
+        log.info("a kernel can't be linked: %s", error)
         return None
 
 
@@ -156,11 +144,10 @@ def to_object(function: Callable[..., None], entry: str = "", processor: str = "
     from llvmlite import binding
 
     module = binding.parse_assembly(to_text(function) + entry.format(entry=ENTRY, kernel=SYMBOL))
-    _set_llvm_up()
+    cpu, features = (processor, "") if processor else _host()
     machine = binding.Target.from_default_triple().create_target_machine(
-        cpu=processor or binding.get_host_cpu_name(), features="" if processor else _features(), opt=3, reloc="pic",
-        codemodel="small", jit=True,
-    )  # fmt: skip
+        cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small", jit=True
+    )
     _optimize(module, machine, ENTRY if entry else SYMBOL)
     code: bytes = machine.emit_object(module)
     return code
@@ -214,28 +201,23 @@ _numbers = count()
 def _linker() -> Any:
     from llvmlite import binding
 
-    _set_llvm_up()
+    _host()
     # LLVM's older linker may put an object's parts further apart than its code can reach, and then ends the process.
     return binding.create_lljit_compiler(use_jit_link=sys.platform == "linux")
 
 
-def _set_llvm_up() -> None:
+@cache
+def _host() -> tuple[str, str]:
+    """This machine's processor, as LLVM names it, and what it can do."""
     from llvmlite import binding
 
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-
-
-def _features() -> str:
-    from llvmlite import binding
-
-    return str(binding.get_host_cpu_features().flatten())
+    return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
 
 
 @cache
 def _machine() -> str:
     """The processor that code is made for: a cache may be shared by machines."""
-    from llvmlite import binding
-
-    processor = binding.get_host_cpu_name()
-    return f"{processor}-{hashlib.sha256(_features().encode()).hexdigest()[:8]}"
+    processor, features = _host()
+    return f"{processor}-{hashlib.sha256(features.encode()).hexdigest()[:8]}"

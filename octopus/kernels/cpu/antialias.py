@@ -26,8 +26,7 @@ import numpy as np
 
 from octopus.kernels import geometry
 from octopus.kernels.cpu import allocate_floats, compiled, pointer, release, shifted
-from octopus.kernels.cpu.bands import kernel_of
-from octopus.kernels.cpu.box import filter_support, is_inside, pixel_of
+from octopus.kernels.cpu.bands import filter_support, is_inside, kernel_of, pixel_of
 from octopus.kernels.cpu.crop import band_of, load_any_of, place_of
 from octopus.kernels.cpu.store import ROWS
 from octopus.kernels.cpu.vectors import (

@@ -33,8 +33,7 @@ import numpy as np
 
 from octopus.kernels import geometry
 from octopus.kernels.cpu import allocate_floats, as_elements, compiled, pointer, release, shifted
-from octopus.kernels.cpu.bands import kernel_of
-from octopus.kernels.cpu.box import is_inside, pixel_of
+from octopus.kernels.cpu.bands import is_inside, kernel_of, pixel_of
 from octopus.kernels.cpu.store import ROWS
 from octopus.kernels.cpu.vectors import FETCHED, LANES, MOST_CHANNELS, VECTOR_BYTES, columns_of_bytes, columns_of_video
 from octopus.kernels.cpu.video import VIDEO, readable_row, value_of_video

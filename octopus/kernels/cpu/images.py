@@ -37,9 +37,8 @@ import numpy as np
 
 from octopus.kernels.cpu import NO_MEMORY, compiled, next_block, pointer, release, shifted
 from octopus.kernels.cpu.images_axis import counted_from, most_taps, pair_up, used_rows, weights_of
-from octopus.kernels.cpu.images_source import ENDS, MAX_STRIDE, reader_of, up
+from octopus.kernels.cpu.images_source import ENDS, MAX_STRIDE, RECORD, carve, grown, inside, read_record, reader_of, up
 from octopus.kernels.cpu.images_store import LINE, fill_zeros, finish_of, place_patches, place_row
-from octopus.kernels.cpu.images_tile import RECORD, carve, grown, inside, read_record
 from octopus.kernels.cpu.store import STORED
 from octopus.kernels.cpu.vectors import LANES, WIDE, store_along, store_pairs, sum_across, sum_along
 

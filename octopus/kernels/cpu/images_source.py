@@ -1,4 +1,4 @@
-"""How 16 rows of an image are read, however its pixels and channels lie.
+"""What a tile of an image reads and works in: its record, its memory, and 16 rows, however pixels and channels lie.
 
 What is read is turned: a vector holds one value of each of the rows, or, as int16, of two neighbouring pixels of each.
 """
@@ -10,8 +10,10 @@ from functools import cache
 
 import numpy as np
 
-from octopus.kernels.cpu import compiled, pointer, shifted
-from octopus.kernels.cpu.vectors import BLOCK, LANES, PAIRED, copy_block, load_across, load_pairs
+from octopus.kernels.cpu import allocate_floats, compiled, pointer, release, shifted
+from octopus.kernels.cpu.images_store import LINE
+from octopus.kernels.cpu.vectors import BLOCK, LANES, PAIRED, WIDE, copy_block, load_across, load_pairs
+from octopus.kernels.images import IMAGE
 
 MAX_STRIDE = 4  # values from pixel to pixel, up to which reading all of them costs less than fetching single ones
 # Channels of a pixel lie within the values up to the next pixel; each in a plane of its own; or in some other way.
@@ -19,6 +21,8 @@ TOGETHER, APART, SINGLE = range(3)
 # Before pairs: room for the ends of 16 rows, twice a block each, and their places.
 ENDS = 2 * BLOCK * LANES + 8 * LANES
 _ALL = 1 << 60
+_WORD = 8
+RECORD = IMAGE.itemsize
 
 
 @compiled
@@ -113,3 +117,58 @@ def reader_of(source_dtype: str, channels: int, paired: bool) -> tuple[Callable,
         return ready
 
     return describe, read_pairs if paired else read_values
+
+
+@compiled
+def read_record(address):
+    """The record of an image: address, place in the result, steps, sides before and after, corner of the item."""
+    long, short = pointer(address, np.int64), pointer(address + 3 * _WORD, np.int32)
+    steps = (long[2], np.int64(short[0]), np.int64(short[1]))
+    sides = (np.int64(short[2]), np.int64(short[3]), np.int64(short[4]), np.int64(short[5]))
+    return long[0], long[1], steps, sides, (np.int64(short[6]), np.int64(short[7]))
+
+
+@compiled
+def inside(start, stop, before, count):
+    """The part of an item's rows or columns that the resized image has; `before` is its corner."""
+    low = min(max(start, -before), stop)
+    return low, max(min(stop, count - before), low)
+
+
+@compiled
+def _table(at, count, taps):
+    """Addresses of an axis's starts, sizes and weights, and the end of them."""
+    weights = at + 2 * _WORD * count
+    return at, at + _WORD * count, weights, weights + up(4 * count * taps, _WORD)
+
+
+@compiled
+def carve(at, shape, turned, staged, patch_row, used):
+    """Addresses of all a tile needs; the last is the end of it, so that from 0 on it is the size.
+
+    Turned values, behind room for the ends of their rows; sums of 16 columns; the ring; sums, gains, biases and padding
+    of a row; finished rows; a patch row; the tables of both axes; places of the rows used; weights of 16 pixels.
+    """
+    wide, tall, _, line, slots, (taps_x, taps_y) = shape
+    sums = at + ENDS + up(turned, LINE)
+    ring = sums + WIDE * LANES * LINE
+    total = ring + 4 * slots * line
+    done = total + 4 * 4 * line
+    row = done + up(staged, LINE)
+    across = _table(row + up(patch_row, LINE), wide, taps_x)
+    down = _table(across[3], tall, taps_y)
+    scratch = down[3] + _WORD * (used + LANES)
+    end = scratch + _WORD * LANES * (max(taps_x, taps_y) + 2)
+    lines = (total, total + 4 * line, total + 8 * line, total + 12 * line)
+    return at + ENDS, sums, ring, lines, done, row, across, down, down[3], scratch, end
+
+
+@compiled
+def grown(memory, needed):
+    """Address and size of memory for so many bytes, by giving up what there was if that is smaller."""
+    address, size = memory
+    if needed + LINE <= size:
+        return memory
+    if address != 0:
+        release(address)
+    return allocate_floats((needed + LINE + 3) // 4), needed + LINE

@@ -30,8 +30,7 @@ import numpy as np
 from octopus.kernels import geometry, sampling
 from octopus.kernels.cpu import allocate_floats, as_elements, compiled, pointer, release, shifted
 from octopus.kernels.cpu.antialias import planes_of_row, sum_rows
-from octopus.kernels.cpu.bands import kernel_of
-from octopus.kernels.cpu.box import is_inside
+from octopus.kernels.cpu.bands import is_inside, kernel_of
 from octopus.kernels.cpu.store import CAST, ROWS
 from octopus.kernels.cpu.vectors import LANES, LEAST, fetched, sums_of_taps
 from octopus.kernels.cpu.video import VIDEO, value_of_video

@@ -105,7 +105,7 @@ def test_a_kernel_that_calls_what_this_process_does_not_have_is_compiled_again(t
             %r = call i32 @function_of_no_library(i8* %arguments)
             ret void
         }}"""
-    compile._set_llvm_up()
+    compile._host()
     target = binding.Target.from_default_triple().create_target_machine(reloc="pic", jit=True)
     code = target.emit_object(binding.parse_assembly(text))
     name = f"cpu-{cache.kernel_digest('cpu')}/tiles-uint8-{compile._machine()}.o"

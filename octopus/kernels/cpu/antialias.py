@@ -28,17 +28,8 @@ from octopus.kernels import geometry
 from octopus.kernels.cpu import allocate_floats, compiled, pointer, release, shifted
 from octopus.kernels.cpu.bands import filter_support, is_inside, kernel_of, pixel_of
 from octopus.kernels.cpu.crop import band_of, load_any_of, place_of
-from octopus.kernels.cpu.store import ROWS
-from octopus.kernels.cpu.vectors import (
-    GROUP,
-    LANES,
-    MOST_CHANNELS,
-    VECTOR_BYTES,
-    WIDE,
-    columns_of_floats,
-    sum_down,
-    take_apart,
-)  # fmt: skip
+from octopus.kernels.cpu.store import run_of
+from octopus.kernels.cpu.vectors import GROUP, LANES, MOST_CHANNELS, VECTOR_BYTES, WIDE, columns_of_floats, sum_down
 from octopus.kernels.cpu.video import EDGE, VIDEO, sum_video
 
 _filter_window = compiled(geometry.filter_window)
@@ -47,7 +38,7 @@ _filter_weight = compiled(geometry.filter_weight)
 
 def build(frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable:
     """The kernel for frames and a dtype of results; see `bands.kernel_of`."""
-    store, grown_band = ROWS[out_dtype], band_of(frame_dtype, out_dtype, True, order)
+    store_run, grown_band = run_of(out_dtype), band_of(frame_dtype, out_dtype, True, order)
     video, add_outside = frame_dtype in VIDEO, _outside_of(load_any_of(frame_dtype))
     add_inside, ordered = _add_video if video else _add_rows, order != "RGB"
     add_ordered = _groups_of(len(order), order[0] == "B")
@@ -59,8 +50,7 @@ def build(frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable:
         before, above, columns, rows = place
         if horizontal[3] <= np.float32(columns) and vertical[3] <= np.float32(rows):
             return grown_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside)
-        all_columns, all_rows, planes, channels = layout
-        step, width, tall = channels // planes, np.int64(columns), np.int64(rows)
+        channels, width, tall = layout[3], np.int64(columns), np.int64(rows)
         pixels = np.int64(horizontal[1]) + 1
         wide, high = _most_taps(horizontal, columns), _most_taps(vertical, rows)
         pitch = (wide * channels + GROUP) * 2 if channels <= MOST_CHANNELS else np.int64(0)
@@ -113,14 +103,7 @@ def build(frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable:
                     own, into = shifted(values, k * line), shifted(sums, k * sum_room)
                     _add_columns(own, across, normal, inside, channels, held, back, into)
             for k in range(pair):
-                done, plane = shifted(sums, k * sum_room), np.int64(0)
-                if planes > 1:
-                    planes_of_row(done, room, channels, apart)
-                    done, plane = apart, room
-                for p in range(planes):
-                    part = shifted(done, p * plane)
-                    target = shifted(out, (p * all_rows + above + y + k) * all_columns * step + before * step)
-                    store(target, part, part, np.float32(0.0), width * step)
+                store_run(shifted(sums, k * sum_room), apart, before, above + y + k, width, out, layout)
         release(memory)
         return True
 
@@ -298,15 +281,3 @@ def _add_columns(line, across, normal, scales, channels, held, back, into):
             for k in range(sizes[x]):
                 total += own[k] * values[k * held + place]
             into[x * channels + c] = total * gain[c] + bias[c] if scales else total
-
-
-@compiled
-def planes_of_row(row, room, channels, into):
-    """Channels that lie side by side, `room` values apart."""
-    if channels == 3 or channels == 4:
-        take_apart(row, room // LANES, into, room, channels)
-    else:
-        for c in range(channels):
-            line = shifted(into, c * room)
-            for x in range(room):
-                line[x] = row[x * channels + c]

@@ -29,9 +29,9 @@ import numpy as np
 
 from octopus.kernels import geometry, sampling
 from octopus.kernels.cpu import allocate_floats, as_elements, compiled, pointer, release, shifted
-from octopus.kernels.cpu.antialias import planes_of_row, sum_rows
+from octopus.kernels.cpu.antialias import sum_rows
 from octopus.kernels.cpu.bands import is_inside, kernel_of
-from octopus.kernels.cpu.store import CAST, ROWS
+from octopus.kernels.cpu.store import CAST, run_of
 from octopus.kernels.cpu.vectors import LANES, LEAST, fetched, sums_of_taps
 from octopus.kernels.cpu.video import VIDEO, value_of_video
 
@@ -79,7 +79,7 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
     mix = _mixer(compiled, kind, read, padded=False)
     around, half = compiled(sampling.AROUND[kind]), np.float32(0.5 if kind == "nearest" else 0.0)
     wide = fetched(taps, 4)  # which is fetched of three channels, too
-    vectors, sums, store = frame_dtype == "uint8", _sums_of(taps if maps else 1, taps, order), ROWS[out_dtype]
+    vectors, sums, store_run = frame_dtype == "uint8", _sums_of(taps if maps else 1, taps, order), run_of(out_dtype)
 
     @compiled
     def store_pixel(frame, rows, columns, down, across, out, step, channels, normal, outside):
@@ -101,19 +101,6 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
     def readable(frame, row, place):
         """Whether the frame has all that is fetched from a place in a row."""
         return (frame[3] - 1 - row) * frame[1] + frame[2] * frame[4] - place >= (wide if frame[4] > 1 else LEAST)
-
-    @compiled
-    def store_run(line, apart, column, row, count, out, layout):
-        """Write `count` pixels of a row of the result."""
-        columns, rows, planes, channels = layout
-        if planes == 1:
-            store(shifted(out, (row * columns + column) * channels), line, line, np.float32(0.0), count * channels)
-            return
-        room = (count + LANES - 1) // LANES * LANES
-        planes_of_row(line, room, channels, apart)
-        for p in range(planes):
-            part = shifted(apart, p * room)
-            store(shifted(out, (p * rows + row) * columns + column), part, part, np.float32(0.0), count)
 
     @compiled
     def gather(pixels, weights, limit, into):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
 from octopus.kernels import geometry, images
 from octopus.kernels.cpu import FLOAT32_BYTES, address_of, compiled, shifted
-from octopus.kernels.cpu.vectors import LANES, VECTOR_BYTES, mix_rows, mix_some
+from octopus.kernels.cpu.vectors import LANES, VECTOR_BYTES, mix_rows, mix_some, take_apart
 
 saturate_uint8 = compiled(geometry.saturate_uint8)
 # Numba knows neither of the small floats on CPUs: their bits are stored.
@@ -83,3 +84,35 @@ def _small(out_dtype: str) -> Callable:
 
 # Write a row between two float32 ones: `out, above, below, weight of the one below, number of values`.
 ROWS = {"float32": _float32, "uint8": _uint8, "float16": _small("float16"), "bfloat16": _small("bfloat16")}
+
+
+@compiled
+def _planes_of_row(row, room, channels, into):
+    """Channels that lie side by side, `room` values apart."""
+    if channels == 3 or channels == 4:
+        take_apart(row, room // LANES, into, room, channels)
+    else:
+        for c in range(channels):
+            line = shifted(into, c * room)
+            for x in range(room):
+                line[x] = row[x * channels + c]
+
+
+@cache
+def run_of(out_dtype: str) -> Callable:
+    """What writes `count` neighbouring pixels of a row of the result, whose channels lie side by side in `line`."""
+    store = ROWS[out_dtype]
+
+    @compiled
+    def store_run(line, apart, column, row, count, out, layout):
+        columns, rows, planes, channels = layout
+        if planes == 1:
+            store(shifted(out, (row * columns + column) * channels), line, line, np.float32(0.0), count * channels)
+            return
+        room = (count + LANES - 1) // LANES * LANES
+        _planes_of_row(line, room, channels, apart)
+        for p in range(planes):
+            part = shifted(apart, p * room)
+            store(shifted(out, (p * rows + row) * columns + column), part, part, np.float32(0.0), count)
+
+    return store_run

@@ -1,16 +1,9 @@
 """The simple crop kernel, one thread per output column: what `stream` can't do, in the fewest lines.
 
 That is frames of one column, of float32 or of other than 1, 3 or 4 channels, boxes that aren't cut at the frame, video
-under a filter, samples ("nearest", "bicubic") and affine maps. The study `arena` measures it beside `stream`::
-
-    blockIdx.x = (item * tiles_y + band) * tiles_x + strip      threadIdx.x = column within the strip
-
-        strip 0     strip 1
-      +-----------+-----+
-      | band 0    |     |   each thread: one column of one band, ROWS rows from top to bottom,
-      +-----------+-----+   all channels; the threads of a warp store 32 neighbours
-      | band 1    |     |
-      +-----------+-----+
+under a filter, samples ("nearest", "bicubic") and affine maps. The study `arena` measures it beside `stream`, whose
+bands and strips these are: `blockIdx.x = (item * tiles_y + band) * tiles_x + strip`. A thread makes `ROWS` rows of one
+column, all channels, from top to bottom; the threads of a warp store 32 neighbours.
 """
 
 from __future__ import annotations
@@ -252,10 +245,7 @@ def _reader(pixels: Pixels, pad_mode: str, padded: bool) -> tuple[Callable, Call
 
 
 def _bilinear(pixels: Pixels, pad_mode: str) -> Body:
-    """Two source rows, interpolated along the row once, are kept until the source row advances, and then one of them.
-
-    The branch depends on the row alone: no warp diverges.
-    """
+    """Two source rows, interpolated once, are kept until the source row advances, which no warp diverges for."""
     channels = pixels.channels
     read, normalised, pixel_of = _reader(pixels, pad_mode, bool(pad_mode))
 
@@ -294,11 +284,8 @@ def _bilinear(pixels: Pixels, pad_mode: str) -> Body:
 
 
 def _filtered(pixels: Pixels, pad_mode: str) -> Body:
-    """The triangle filter: each pixel walks over the source pixels of its window, which the L1 cache holds.
-
-    Weights along the row are worked out anew for each source row: two operations per weight cost less than memory for
-    as many as the largest box needs.
-    """
+    """The triangle filter: each pixel walks over the source pixels of its window, which the L1 cache holds."""
+    # Weights along the row are worked out for each source row: two operations each cost less than memory for them all.
     channels = pixels.channels
     read, normalised, pixel_of = _reader(pixels, pad_mode, bool(pad_mode))
 

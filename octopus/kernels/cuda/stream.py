@@ -15,11 +15,10 @@ millions of instructions of a warp, share of the cycles in which one is issued, 
 The study `arena` times each (workloads `ladder`, `ladder-large`); what later steps gain stands beside their lines. In
 fixed point `large` float16 waits for the L1's data stage (92 %), uint8 issues in 77 % of all cycles.
 
-Tried and left: rows interleaved over the block (every row then needs new source rows); the next rows of other boxes
-prefetched by each block; four columns per thread for float32 (94 registers); bands of 12 rows and more (fewer loads for
-large boxes, less even work for the rest); whole warps for each band (large boxes lose a tenth). In fixed point: a
-thread's columns a part of the row apart, in pairs (as quick) or one by one, with halves swapped between lanes (127 to
-140 us); eight columns per thread (178 registers, no gain).
+Tried and left: rows interleaved over the block (each needs new source rows); the next rows of other boxes prefetched by
+each block; four columns per thread for float32 (94 registers); bands of 12 rows and more (less even work); whole warps
+for each band (large boxes lose a tenth). In fixed point a thread's columns a part of the row apart (127 to 140 us) and
+eight columns per thread (178 registers, no gain).
 """
 
 from __future__ import annotations

@@ -18,8 +18,7 @@ the boxes of 320 x 320. Writing the result alone takes 131.
 Boxes of 320 x 320 are bound by issuing (75 % of all cycles, half of them on the integer pipe); whole frames wait for
 memory with 15 warps a processor, since 120 registers leave no more. Longer bands help shrinking boxes and cost growing
 ones (with 14, 20, 28 rows 207, 200, 195 and 147, 152, 157). Tried and left: asking for a band's rows ahead in the L2
-(frames 113 to 108, nothing for boxes), four blocks a processor. Not measured where a processor has less shared memory
-than 164 KB, and so fewer blocks than these bounds are for.
+(frames 113 to 108, nothing for boxes), four blocks a processor. Not measured with less than 164 KB of shared memory.
 """
 
 from __future__ import annotations
@@ -55,12 +54,11 @@ def _words(stored: int) -> int:
 
 
 def _along_row(pixels: Pixels, columns: int, words: bool) -> tuple[Callable, dict[int, tuple[Callable, Callable]]]:
-    """The first pass: device functions that prepare a thread's columns, and by the number of pixels what asks for a
-    row's words, and what sums them.
+    """The first pass: device functions that prepare a thread's columns, and for a number of pixels ask for a row's
+    words and sum them.
 
-    What a thread knows of its columns lies in local arrays: in `place` and `shift` where the pixels under a filter
-    begin in a row, in elements, and by how many bits they lie off that word; in `held` their words; in `near` the
-    weights of up to four. `far`, in shared memory, has the weights of wider filters.
+    In local arrays lie: in `place` and `shift` where the pixels under a column's filter begin in a row, and by how many
+    bits off that word; in `held` their words; in `near` the weights of up to four. `far`, shared, has those of more.
     """
     channels, stored, turned = pixels.channels, pixels.stored, pixels.turned
     load_pixel, aligned = ptx.PIXEL_LOADS[pixels.dtype], stored % 4 == 0
@@ -220,8 +218,7 @@ def _along_row(pixels: Pixels, columns: int, words: bool) -> tuple[Callable, dic
 def filter_streamer(
     pixels: Pixels, columns: int, words: bool, emit: Callable, spread: Callable, cover: Callable, letterbox: bool
 ) -> Callable:
-    """A device function that makes neighbouring rows of a thread's columns; its arguments are those of
-    `stream._streamer`."""
+    """A device function that makes neighbouring rows of a thread's columns, as `stream._streamer`."""
     flipped, every = pixels.flipped, columns * pixels.channels
     room, taps_room = columns * _words(pixels.stored), columns * TAPS
     prepare, passes = _along_row(pixels, columns, words)

@@ -51,6 +51,8 @@ class Items(NamedTuple):
 
     def part(self, first: int, last: int) -> Items:
         """Those of the items from number `first` to before `last`; a count is for all."""
+        if self == NONE:
+            return self
         parts = (array and array.part(first, last) for array in self[:4])
         return Items(*parts)._replace(counted=self.counted)
 
@@ -213,6 +215,8 @@ def on_host(items: Items, frames: int) -> HostItems:
     if flip is not None:
         _check_values("flip", flip, (flip >= 0) & (flip < FLIPS), "must be 0, 1, 2 or 3")
         flip = flip.astype(np.uint8)
+    if mean is None and std is None:
+        return HostItems(index, flip)
     with np.errstate(over="ignore", divide="ignore"):
         if mean is not None:
             mean = mean.astype(np.float32)

@@ -13,7 +13,7 @@ from octopus.arrays.launch import PreparedLaunch, launch
 from octopus.arrays.results import BFLOAT16, itemsize
 from octopus.arrays.views import ArrayView
 from octopus.backends.cpu import compile, threads
-from octopus.crop.check import NONE, NOTHING, Call, HostItems
+from octopus.crop.check import NOTHING, Call, HostItems
 from octopus.crop.frame import VideoView
 from octopus.crop.spec import PAD_MODES, CropSpec
 from octopus.kernels import sampling
@@ -88,7 +88,7 @@ class CpuEngine:
 
     def run(self, call: Call, items: HostItems = NOTHING) -> None:
         """Do a call with checked float32 boxes or maps; what its items have of their own comes from `items` alone."""
-        call = call._replace(items=NONE)
+        call = Call(call.frame, call.boxes, call.out, transform=call.transform)
         launch(self.prepare(call, items, checked=True), call.addresses)
         if items.flip is not None:
             self._flip(call.out.pointer, items.flip, call.transform)

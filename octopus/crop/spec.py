@@ -37,9 +37,10 @@ Filter: TypeAlias = Literal["bilinear", "nearest", "bicubic"]
 Dtype: TypeAlias = DtypeName | type[np.generic] | np.dtype[Any] | TorchDtype
 Size: TypeAlias = int | Sequence[int] | np.ndarray[Any, np.dtype[np.integer[Any]]] | np.integer[Any]
 
-PAD_MODES, DTYPES = get_args(PadMode), get_args(DtypeName)
-CHOICES = {"layout": Layout, "edge": Edge, "dtype": DtypeName, "outside": Outside, "pad_mode": PadMode,
-           "channels": Channels, "filter": Filter}  # fmt: skip
+_WORDS = {"layout": Layout, "edge": Edge, "dtype": DtypeName, "outside": Outside, "pad_mode": PadMode,
+          "channels": Channels, "filter": Filter}  # fmt: skip
+CHOICES = {name: get_args(words) for name, words in _WORDS.items()}
+DTYPES, PAD_MODES = CHOICES["dtype"], CHOICES["pad_mode"]
 
 
 class Options(TypedDict, total=False):
@@ -169,7 +170,7 @@ class CropOptions:
         object.__setattr__(self, "size", size)
         object.__setattr__(self, "dtype", checks.dtype_text(self.dtype, DTYPES))
         for name, words in CHOICES.items():
-            checks.check_choice(name, getattr(self, name), get_args(words))
+            checks.check_choice(name, getattr(self, name), words)
         if self.pad_mode != "constant" and self.outside != "pad":
             raise InputError(
                 f'pad_mode={shown(self.pad_mode)} needs outside="pad", found outside={self.outside!r}; '

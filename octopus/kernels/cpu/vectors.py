@@ -534,7 +534,7 @@ def columns_of_video(v, luma, chroma, lows, places, weights, blocks, odd, coeffi
 
     `luma` and `chroma` are the box's first pixel in the row, and the first value of its chroma, of which two and four
     are read for each column; `lows` and `places` each column's left pixel, twice; `odd` is 1 if the box begins with the
-    second pixel of a pair; for `coefficients` see `octopus.crop.video.Coding`.
+    second pixel of a pair; for `coefficients` see `octopus.crop.frame.Coding`.
     """
     element, factors = luma.type.pointee, v.splats(coefficients, 8)
     scales, shifts = (v.splats(values, 3) for values in (gain, bias))

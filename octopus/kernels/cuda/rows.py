@@ -259,7 +259,7 @@ VIDEO = {
 def converter(dtype: str) -> Callable:
     """A device function: red, green and blue, 0 to 1, of a sample of luma and a pair of chroma, as video stores them.
 
-    It is given the eight coefficients of `crop.video.Coding`, each divided by 255.
+    It is given the eight coefficients of `crop.frame.Coding`, each divided by 255.
     """
     low, high, magic = np.uint32(VIDEO[dtype].low), np.uint32(VIDEO[dtype].high), np.uint32(ptx.MAGIC)
 

@@ -102,10 +102,7 @@ def _compiled(build: Callable[[], Callable[..., None]], entry: Callable[[], str]
 
 
 def _linked(code: bytes | None, symbol: str) -> int | None:
-    """Address of a kernel; None if there is none, or it calls what this process doesn't have.
-
-    With some mathematical libraries, which Numba loads, a kernel calls these.
-    """
+    """Address of a kernel; None without one, or if it calls a mathematical library that this process lacks."""
     try:
         return None if code is None else link(code, symbol)
     except RuntimeError as error:

@@ -55,10 +55,7 @@ class _Job:
                 self._done.release()
 
     def close(self) -> None:
-        """Let nobody else join, and wait for those who have: they use the caller's memory.
-
-        Ctrl-C may end it before it is `over`.
-        """
+        """Let nobody else join, and wait for those who have, in the caller's memory; Ctrl-C may end it before."""
         with self._lock:
             self._open = False
             waits = self._helpers > 0
@@ -188,10 +185,7 @@ def launch_telling(
 
 
 def share(work: Iterable[Callable[[], Any]], most: int) -> None:
-    """Do pieces of work that release Python's lock, such as copies, on up to `most` of this process's threads.
-
-    The first error is raised once nobody works any more; pieces that nobody has begun are left then.
-    """
+    """Do work that releases Python's lock on up to `most` threads; the first error ends all and is raised."""
     left, errors = deque(work), list[BaseException]()
 
     def do(_: int) -> None:

@@ -144,10 +144,7 @@ def _windows(axis, places):
 
 @compiled
 def _group(across, channels, held, back, normal, scales, grouped, first):
-    """Lay the columns' weights out as `columns_of_floats` takes them, times the gain; `first` gets the bias.
-
-    All columns get as many groups as the one with the most, whose number is returned.
-    """
+    """Weights as `columns_of_floats` takes them, times the gain, bias in `first`; returns the groups of each column."""
     _, sizes, weights, taps, columns = across
     gain, bias, _ = normal
     pixels, most, lane = GROUP // held, np.int64(0), np.int64(0)

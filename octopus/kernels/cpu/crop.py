@@ -125,10 +125,7 @@ def _next_row(y, low, scale, origin, last):
 
 @compiled
 def _sample_columns(lows, places, weights, columns, room, scale, origin, last, channels):
-    """Each column's left pixel, where it begins in values of the row, and the share of its right one.
-
-    The columns up to `room`, which nobody stores, repeat the last.
-    """
+    """Each column's left pixel, its place in the row, and the share of its right one; up to `room` the last repeats."""
     for x in range(room):
         low, _, weights[x] = _sample(min(np.int64(x), np.int64(columns) - 1), scale, origin, last)
         lows[x], places[x] = low, np.int64(low) * channels

@@ -131,10 +131,7 @@ def pair_up(table, count, origin, spare):
 
 @compiled
 def used_rows(starts, sizes, count, step, lanes, places):
-    """Which source rows a vertical axis uses, as bytes from the first row of all; `starts` then count these alone.
-
-    Without antialias, reducing leaves rows out. The last one is repeated to a multiple of `lanes`.
-    """
+    """Places of the source rows that an axis uses, the last repeated to whole `lanes`; `starts` count these then."""
     used, last = np.int64(0), np.int64(-1)
     for i in range(count):
         first, stop = starts[i], starts[i] + sizes[i]

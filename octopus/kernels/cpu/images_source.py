@@ -144,11 +144,9 @@ def _table(at, count, taps):
 
 @compiled
 def carve(at, shape, turned, staged, patch_row, used):
-    """Addresses of all a tile needs; the last is the end of it, so that from 0 on it is the size.
-
-    Turned values, behind room for the ends of their rows; sums of 16 columns; the ring; sums, gains, biases and padding
-    of a row; finished rows; a patch row; the tables of both axes; places of the rows used; weights of 16 pixels.
-    """
+    """Addresses of all that a tile needs; the last is the end of it, so that from 0 on it is the size."""
+    # Turned values, behind room for the ends of their rows; sums of 16 columns; the ring; sums, gains, biases and
+    # padding of a row; finished rows; a patch row; tables of both axes; places of rows used; weights of 16 pixels.
     wide, tall, _, line, slots, (taps_x, taps_y) = shape
     sums = at + ENDS + up(turned, LINE)
     ring = sums + WIDE * LANES * LINE

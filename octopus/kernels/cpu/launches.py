@@ -55,10 +55,7 @@ def _number(address, dtype):
 
 @compiled
 def _good_boxes(start, step, along, dtype, count, width, height, rule, address):
-    """How many of `count` boxes are good by the rule of `crop.check`, all of which are copied to an address as float32.
-
-    What is not a number fails every comparison.
-    """
+    """How many boxes are good by the rule of `crop.check`; all are copied to an address as float32."""
     width, height, result = np.float32(width), np.float32(height), pointer(address, np.float32)
     zero, good = np.float32(0.0), np.int64(0)
     for i in range(count):
@@ -66,6 +63,7 @@ def _good_boxes(start, step, along, dtype, count, width, height, rule, address):
         x1, y1 = _number(place, dtype), _number(place + along, dtype)
         x2, y2 = _number(place + 2 * along, dtype), _number(place + 3 * along, dtype)
         result[4 * i], result[4 * i + 1], result[4 * i + 2], result[4 * i + 3] = x1, y1, x2, y2
+        # What is not a number fails every comparison.
         fits = x1 < x2 and y1 < y2 and min(x1, y1) > -np.inf and max(x2, y2) < np.inf
         if rule == CLIP:
             fits = fits and x1 < width and y1 < height and x2 > zero and y2 > zero

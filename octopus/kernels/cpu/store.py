@@ -20,20 +20,18 @@ bfloat16_bits = compiled(images.bfloat16_bits)
 
 @compiled
 def half_bits(value):
-    """Bits of the float16 nearest to a float32, ties to even.
-
-    For normal numbers the exponent is rebiased and the 13 lost bits rounded by one integer addition; for results
-    below 2**-14 adding 0.5 lets the floating-point unit do the shift and the rounding.
-    """
+    """Bits of the float16 nearest to a float32, ties to even."""
     bits = np.float32(value).view(np.uint32)
     sign = np.uint32(bits & np.uint32(0x80000000))
     bits = np.uint32(bits ^ sign)
     if bits >= np.uint32(0x47800000):  # 65536 and more, infinity, NaN
         half = np.uint32(0x7E00) if bits > np.uint32(0x7F800000) else np.uint32(0x7C00)
     elif bits < np.uint32(0x38800000):  # below 2**-14
+        # Adding 0.5 lets the floating-point unit do the shift and the rounding.
         shifted = np.float32(bits.view(np.float32) + np.float32(0.5))
         half = np.uint32(shifted.view(np.uint32) - np.uint32(0x3F000000))
     else:
+        # One integer addition moves the exponent and rounds the 13 lost bits.
         odd = np.uint32((bits >> np.uint32(13)) & np.uint32(1))
         half = np.uint32((bits - np.uint32(0x38000000) + np.uint32(0xFFF) + odd) >> np.uint32(13))
     return np.uint16(half | (sign >> np.uint32(16)))

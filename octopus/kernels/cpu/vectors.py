@@ -225,10 +225,7 @@ def _words(v: _Code, rows: list, places: list | None) -> list:
 
 @_vectors()
 def load_across(v, source, rows, into):
-    """16 neighbouring values of 16 rows, those of a column side by side.
-
-    `source` points to the first value of row 0, `rows` to the rows' places in bytes from there, `into` to 256 values.
-    """
+    """16 neighbouring values of 16 rows, at `rows` bytes from `source`, those of a column side by side."""
     address = v.b.ptrtoint(source, _LONG)
     places = [v.b.add(address, v.b.load(v.at(rows, row))) for row in range(LANES)]
     for column, vector in enumerate(_turned(v, [v.load(place, source.type.pointee) for place in places])):
@@ -280,10 +277,8 @@ def store_pairs(v, values, into, step):
 
 
 def _multiply_add() -> tuple[str, int]:
-    """The processor's instruction for `_products`, as LLVM names it, and its int16; none: "" and all.
-
-    LLVM would find it, had its earlier passes not put the additions in another order by then.
-    """
+    """The processor's instruction for `_products`, as LLVM names it, and its int16; none: "" and all."""
+    # LLVM would find it, had its earlier passes not put the additions in another order by then.
     features = config.CPU_FEATURES
     if features is None:
         features = "" if config.CPU_NAME else binding.get_host_cpu_features().flatten()
@@ -373,10 +368,7 @@ def sum_along(v, ring, line, slots, first, weights, count, into):
 
 @_vectors("size", "streams")
 def copy_block(v, source, target, size, streams):
-    """Copy `size` bytes from address to address.
-
-    With `streams` the target, a multiple of `size`, is written past the caches, without being read first.
-    """
+    """Copy bytes from address to address; with `streams` past the caches, to a multiple of `size`."""
     store = v.store(v.load(source, _BYTE, size), target)
     if streams:
         store.align = size
@@ -412,11 +404,9 @@ def _store_columns(v: _Code, values: list, into: Any, at: Any, plane: Any) -> No
 
 
 def _fetched_words(v: _Code, source: Any, places: Any) -> list:
-    """The first and the second four bytes that 16 columns fetch.
-
-    The columns of each four are divided between two vectors, so that both are shuffled within 16 bytes alone.
-    """
+    """The first and the second four bytes that 16 columns fetch."""
     address, halves = v.b.ptrtoint(source, _LONG), []
+    # The columns of each four are divided between two vectors, so that both are shuffled within 16 bytes alone.
     for first in (0, 2):
         vector = ir.Constant(ir.VectorType(_LONG, LANES // 2), ir.Undefined)
         for lane in range(LANES // 2):

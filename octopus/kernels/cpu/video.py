@@ -44,10 +44,7 @@ def readable_row(frame, row, horizontal, values):
 
 @compiled
 def sum_video(frame, row, rows, weights, horizontal, into, line):
-    """The box's pixels of `rows` rows from `row` on, weighted and added, for two rows of the result.
-
-    `weights` has those of both for each row; the channels of a pixel lie side by side.
-    """
+    """`rows` rows of the box from `row` on, weighted and added for two rows of the result, channels side by side."""
     first = np.int64(horizontal[0])
     start, stop = first & -2, first + horizontal[1] + 1
     luma, goal = shifted(frame[0], row * frame[1]), shifted(into, (start - first) * 3)

@@ -225,13 +225,14 @@ def _reader(pixels: Pixels, pad_mode: str, padded: bool) -> tuple[Callable, Call
     @device
     def read(source, row, column, normal, into):
         gain, bias, pad = normal
-        if padded:
-            for c in range(channels):
-                into[c] = pad[c]
-        if not padded or (row >= 0 and column >= 0):
+        if not padded:
             read_one(source, row, column, into)
-            for c in range(channels if padded else 0):
-                into[c] = into[c] * gain[c] + bias[c]
+            return
+        # Any pixel stands for the padding: loads behind a branch would wait for each other (28 boxes: 25 us, not 19).
+        read_one(source, max(row, np.int32(0)), max(column, np.int32(0)), into)
+        inside = row >= 0 and column >= 0
+        for c in range(channels):
+            into[c] = into[c] * gain[c] + bias[c] if inside else pad[c]
 
     @device
     def normalised(value, normal, c):

@@ -55,8 +55,10 @@ class Crop(Section):
 class Sentinel2(Section):
     """Which part of the Sentinel-2 band is read."""
 
-    window: tuple[int, int, Count, Count] | Literal["full"] = Field(
-        (9760, 6930, 1000, 1000), description="column, row, width and height in pixels; or full"
+    window: tuple[int, int, Count, Count] | Literal["auto", "full"] = Field(
+        "auto",
+        description="column, row, width and height in pixels; or full; auto: full where that can be had, else the "
+        "window of 1000 x 1000 pixels at 9760, 6930",
     )
 
 

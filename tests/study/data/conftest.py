@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import resource
 import threading
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -28,6 +30,15 @@ collect_ignore = [] if (MIRROR / "visdrone_val").is_dir() else ["test_real_data.
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attempts follow each other at once."""
     monkeypatch.setattr(download, "BACKOFF", 0.0)
+
+
+@pytest.fixture
+def little_room() -> Iterator[None]:
+    """The system refuses files beyond 100,000 bytes, as it does on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.fixture(scope="session")
@@ -74,14 +85,14 @@ class FileServer:
     """Serves `files` with range requests; each entry of `faults` spoils one GET, in turn."""
 
     address: str
-    files: dict[str, bytes] = field(default_factory=dict)
+    files: dict[str, bytes | memoryview] = field(default_factory=dict)
     faults: list[str | int] = field(default_factory=list)
     ranges: list[str | None] = field(default_factory=list)
     """The Range header of every GET."""
     sent: int = 0
     """Bytes of content sent."""
 
-    def put(self, name: str, content: bytes) -> str:
+    def put(self, name: str, content: bytes | memoryview) -> str:
         self.files[f"/{name}"] = content
         return f"{self.address}/{name}"
 
@@ -117,11 +128,12 @@ class _Handler(BaseHTTPRequestHandler):
             return
         part = self._send_head(content, None if fault == "no-range" else wanted, fault)
         if with_body:
-            part = part[: len(part) // 2] if fault == "cut" else part * (5 if fault == "endless" else 1)
+            part = part[: len(part) // 2] if fault in ("cut", "lie") else part
+            for _ in range(5 if fault == "endless" else 1):
+                self.wfile.write(part)
             state.sent += len(part)
-            self.wfile.write(part)
 
-    def _send_head(self, content: bytes, wanted: str | None, fault: str | None) -> bytes:
+    def _send_head(self, content: bytes | memoryview, wanted: str | None, fault: str | None) -> bytes | memoryview:
         part, total = content, len(content)
         if wanted:
             first, _, last = wanted.removeprefix("bytes=").partition("-")
@@ -129,6 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
             part = content[start : end + 1]
             if start >= total:
                 self.send_response(416)
+                self.send_header("Content-Range", f"bytes */{total}")
             else:
                 self.send_response(206)
                 self.send_header("Content-Range", f"bytes {start}-{end}/{total}")
@@ -136,7 +149,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_response(200)
         self.send_header("Content-Type", "text/html" if fault == "html" else "application/octet-stream")
         if fault != "endless":
-            self.send_header("Content-Length", "abc" if fault == "bad-length" else str(len(part)))
+            length = len(part) + (1000 if fault == "lie" else 0)
+            self.send_header("Content-Length", "abc" if fault == "bad-length" else str(length))
         self.send_header("Accept-Ranges", "bytes")
         self.end_headers()
         return part

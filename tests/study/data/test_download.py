@@ -1,16 +1,22 @@
 from __future__ import annotations
 
 import hashlib
+import logging
+import shutil
 import time
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from octopus_study.data.download import check_reachable, download
+from octopus_study.data.download import check_reachable, download, find_fault
 from octopus_study.errors import DataError
 
 CONTENT = np.random.RandomState(0).bytes(300_000)
-EXPECTED = {"size": len(CONTENT), "sha256": hashlib.sha256(CONTENT).hexdigest(), "progress": False}
+CHECK = partial(find_fault, size=len(CONTENT), sha256=hashlib.sha256(CONTENT).hexdigest())
+EXPECTED = {"check": CHECK, "size": len(CONTENT), "progress": False}
+UNKNOWN = EXPECTED | {"size": None}
 
 
 def names(folder) -> list[str]:
@@ -83,10 +89,46 @@ def test_wrong_answer_is_refused_and_leaves_no_file(server, tmp_path, faults, co
 def test_file_of_unknown_size_has_a_limit(server, tmp_path, monkeypatch):
     monkeypatch.setattr("octopus_study.data.download.LARGEST", 1000)
     server.faults[:] = ["endless"]
-    for message in ("sends more than 1,000 bytes$", "sends more than 1,000 bytes: 300,000$"):
-        with pytest.raises(DataError, match=message):
-            download(server.put("data.bin", CONTENT), tmp_path / "data.bin", progress=False)
+    with pytest.raises(DataError, match=r"sends more than 1,000 bytes$"):
+        download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **UNKNOWN)
     assert names(tmp_path) == []
+
+
+def test_a_lie_about_the_length_ends_the_command_and_loses_nothing(server, tmp_path):
+    server.faults[:] = ["lie"]
+    url = server.put("data.bin", CONTENT)
+    with pytest.raises(DataError, match=r"offers 300,000 bytes instead of 301,000.* or the server is wrong. Try again"):
+        download(url, tmp_path / "data.bin", **UNKNOWN)
+    loaded = (tmp_path / "data.bin.part").read_bytes()
+    assert loaded == CONTENT[: len(loaded)] != b"" and names(tmp_path) == ["data.bin.part"]
+    assert download(url, tmp_path / "data.bin", **UNKNOWN).read_bytes() == CONTENT
+    assert server.ranges[1:] == [f"bytes={len(loaded)}-"] * 2
+
+
+def test_a_part_that_is_whole_is_not_loaded_again(server, tmp_path):
+    (tmp_path / "data.bin.part").write_bytes(CONTENT)
+    assert download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **UNKNOWN).read_bytes() == CONTENT
+    assert (server.ranges, server.sent) == (["bytes=300000-"], 0)
+
+
+@pytest.mark.parametrize("place", ["disk", "memory"])
+def test_a_download_says_what_it_needs_and_asks_for_room_first(server, tmp_path, monkeypatch, caplog, place):
+    (tmp_path / "data.bin.part").write_bytes(CONTENT[:100_000])
+    needs = {"unpacked": 7000, "memory": 5000} | EXPECTED
+    with monkeypatch.context() as little:
+        if place == "disk":
+            little.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=206_999))
+        else:
+            little.setattr("octopus.backends.cpu.free_bytes", lambda: 4999)
+        with pytest.raises(
+            DataError, match=f"too little {place} for data.bin: 200,000 bytes .*; free some and run the"
+        ):
+            download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **needs)
+    assert (tmp_path / "data.bin.part").read_bytes() == CONTENT[:100_000]
+    with caplog.at_level(logging.INFO):
+        download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **needs)
+    said = [line for line in caplog.messages if "bytes of memory" in line]
+    assert len(said) == 1 and "200,000 bytes to load, 207,000 bytes of disk in" in said[0] and "5,000 bytes" in said[0]
 
 
 def test_download_that_takes_too_long_keeps_its_part(server, tmp_path, monkeypatch):
@@ -105,6 +147,14 @@ def test_no_network_fails_at_once(tmp_path, host):
         check_reachable(f"http://{host}/x")
     assert time.monotonic() - start < 5
     assert names(tmp_path) == []
+
+
+@pytest.mark.usefixtures("little_room")
+def test_a_disk_that_is_full_on_the_way_keeps_the_part(server, tmp_path):
+    with pytest.raises(DataError, match=r"can't write .*part: .*; make room for it and run the same"):
+        download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **EXPECTED)
+    loaded = (tmp_path / "data.bin.part").read_bytes()
+    assert loaded == CONTENT[: len(loaded)] != b"" and names(tmp_path) == ["data.bin.part"]
 
 
 def test_unwritable_place_is_an_error_of_ours(server, tmp_path):

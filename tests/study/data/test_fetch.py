@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import logging
-import resource
+import mmap
 import shutil
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 import rasterio
 
 from octopus.errors import InputError
-from octopus_study.data import sentinel2
+from octopus_study.data import download, sentinel2
 from octopus_study.data.fetch import fetch, parse_window
 from octopus_study.data.manifest import read_manifest, write_manifest
 from octopus_study.data.registry import Dataset
@@ -22,17 +21,6 @@ from octopus_study.errors import DataError
 
 def get(dataset, tmp_path, **options):
     return fetch(dataset.name, raw_dir=tmp_path / "raw", dataset=dataset, progress=False, **options)
-
-
-@contextmanager
-def little_room(size=100_000):
-    """Let the system refuse files beyond a size, as it does on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def entries(folder):
@@ -208,7 +196,7 @@ class TestSentinel2:
         manifest = get(dataset, tmp_path, mirror=mirror, mode="real")
         assert (manifest.dataset, manifest.source) == ("sentinel2-b04", "mirror")
         assert manifest.sha256 == dataset.content_sha256
-        assert manifest.citation == sentinel2.ATTRIBUTION
+        assert manifest.citation == sentinel2.ATTRIBUTION and "holds columns 9700..10800" in manifest.reason
         assert read_band(tmp_path / "raw" / manifest.path).pixels.shape == (1000, 1000)
         assert get(dataset, tmp_path, mode="real") == manifest
 
@@ -229,14 +217,17 @@ class TestSentinel2:
         write_band(tmp_path / "raw" / manifest.path, Band(scene[2][:20, 1:41], 0, *GEOREFERENCE))
         assert get(dataset, tmp_path, window=[9700, 6900, 40, 20]).synthetic
 
-    def test_whole_band_is_downloaded_as_a_file(self, scene, tmp_path, server, monkeypatch):
-        mirror, dataset, pixels = scene
-        monkeypatch.setattr("octopus_study.data.sentinel2_source.FULL_SCENE", SURROUNDINGS)
-        url = server.put("B04.tif", (mirror / "sentinel2" / "clip.tif").read_bytes())
-        server.faults[:] = ["cut", 404]
-        manifest = get(replace(dataset, url=url), tmp_path, window=SURROUNDINGS)
-        assert (manifest.source, manifest.sha256) == ("download", pixel_digest(pixels))
+    def test_a_window_stands_in_where_the_whole_scene_can_not_be_had(self, scene, tmp_path, server, caplog):
+        """Here since the address has another file than the whole scene."""
+        dataset = replace(scene[1], url=server.put("B04.tif", (scene[0] / "sentinel2" / "clip.tif").read_bytes()))
+        manifest = get(dataset, tmp_path, mode="real")
+        assert (manifest.synthetic, manifest.sha256) == (False, dataset.content_sha256)
+        for text in (manifest.reason, caplog.text):
+            assert "gave another file than expected: asked for columns 0..10980 and rows 0..10980" in text
+        assert "A WINDOW of sentinel2-b04 takes the place of the whole scene" in caplog.text
         assert entries(tmp_path / "raw") == ["sentinel2-b04", "sentinel2-b04.json"]
+        with pytest.raises(DataError, match=r"found none: raw folder: no S2A.*; download: .* gave another file"):
+            get(dataset, tmp_path, mode="real", window="full")
 
     def test_nothing_at_hand_gives_a_georeferenced_sample(self, scene, tmp_path):
         manifest = get(scene[1], tmp_path, window=[100, 200, 64, 32])
@@ -245,10 +236,54 @@ class TestSentinel2:
         assert band.pixels.shape == (32, 64) and "Synthetic" in band.attribution
 
 
+@pytest.fixture
+def tile(tmp_path):
+    """A file of the whole scene, of its full size: nearly all of it is a hole, and none of it is in memory."""
+    options = {"driver": "GTiff", "dtype": "uint16", "count": 1, "nodata": 0, "crs": sentinel2.SCENE_CRS}
+    options |= {"width": FULL_SCENE.width, "height": FULL_SCENE.height, "tiled": True, "blockxsize": 1024}
+    transform, pixels = (
+        sentinel2.window_transform(FULL_SCENE),
+        np.arange(1_000_000, dtype=np.uint16).reshape(1000, 1000),
+    )
+    with rasterio.open(tmp_path / "B04.tif", "w", blockysize=1024, transform=transform, **options) as target:
+        target.write(pixels, 1, window=rasterio.windows.Window(*PINNED_WINDOW))
+    with (
+        (tmp_path / "B04.tif").open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
+        memoryview(mapped) as content,
+    ):
+        yield content, pixel_digest(pixels)
+    shutil.rmtree(tmp_path)
+
+
+def test_the_whole_scene_outlives_a_lie_and_cuts(scene, tile, tmp_path, server, caplog):
+    """Each byte is loaded once, by two commands; the study gets the whole scene."""
+    caplog.set_level(logging.INFO)
+    content, digest = tile
+    dataset = replace(scene[1], url=server.put("B04.tif", content), content_sha256=digest)
+    part, size = tmp_path / "raw" / "whole.tif.part", len(content)
+    server.faults[:] = ["lie"]
+    with pytest.raises(DataError, match=f"offers {size:,} bytes instead of {size + 1000:,}"):
+        get(dataset, tmp_path, mode="real", window="full")
+    loaded = part.stat().st_size
+    assert size > 240_000_000 and size // 2 - download.CHUNK <= loaded <= size // 2
+    assert entries(tmp_path / "raw") == ["whole.tif.part"]
+    server.faults[:] = ["cut", 503, "cut"]
+    manifest = get(dataset, tmp_path)
+    assert (manifest.source, manifest.reason, manifest.synthetic) == ("download", "", False)
+    assert server.sent <= size + 3 * download.CHUNK and server.ranges[2] == f"bytes={loaded}-"
+    assert any(
+        f": {size - loaded:,} bytes to load, " in line and "241,120,800 bytes of m" in line for line in caplog.messages
+    )
+    assert entries(tmp_path / "raw") == ["sentinel2-b04", "sentinel2-b04.json"]
+    assert pixel_digest(read_band(tmp_path / "raw" / manifest.path, PINNED_WINDOW).pixels) == digest
+
+
 @pytest.mark.parametrize("name", ["visdrone-val", "sentinel2-b04"])
+@pytest.mark.usefixtures("little_room")
 def test_a_full_disk_is_one_error_and_leaves_nothing(drone_dataset, scene, tmp_path, name):
     dataset = drone_dataset if name == "visdrone-val" else scene[1]
-    with pytest.raises(DataError, match=r"can't write .* to .*raw") as error, little_room():
+    with pytest.raises(DataError, match=r"can't write .* to .*raw") as error:
         get(dataset, tmp_path)
     assert "/raw/." not in str(error.value)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
@@ -262,8 +297,8 @@ def test_unknown_mode_and_data_set(tmp_path):
 
 
 def test_windows():
-    assert parse_window(None) == PINNED_WINDOW and parse_window("full") == FULL_SCENE
-    assert parse_window([1, 2, 3, 4]) == Window(1, 2, 3, 4)
+    assert parse_window("auto") == [FULL_SCENE, PINNED_WINDOW] and parse_window("full") == [FULL_SCENE]
+    assert parse_window([1, 2, 3, 4]) == [Window(1, 2, 3, 4)]
     for wrong in ([1, 2, 3], "all", [-1, 0, 5, 5], [0, 0, 0, 5], [10_970, 0, 11, 5]):
         with pytest.raises(InputError, match="window"):
             parse_window(wrong)

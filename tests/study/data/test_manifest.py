@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from octopus_study.data.manifest import SAMPLE_WANTED, Manifest, now, read_manifest, why_stale, write_manifest
+from octopus_study.data.registry import find_dataset
 from octopus_study.errors import DataError
 
 MANIFEST = Manifest("visdrone-val", False, "visdrone-val", "0" * 64, "mirror", "", now(), "terms", "Zhu et al.")
@@ -34,6 +36,7 @@ def test_damaged_manifest(tmp_path, text, message):
 
 REAL, SAMPLE = MANIFEST, replace(MANIFEST, synthetic=True, reason="no network")
 WANTED = replace(SAMPLE, reason=SAMPLE_WANTED)
+PART = replace(REAL, dataset="sentinel2-b04", reason="no network")  # a window of the scene
 
 
 @pytest.mark.parametrize(
@@ -49,10 +52,18 @@ WANTED = replace(SAMPLE, reason=SAMPLE_WANTED)
         (SAMPLE, "sample", None, None),
         (SAMPLE, "sample", "/mirror", None),
         (WANTED, "auto", "/mirror", None),
+        (PART, "real", "/mirror", None),
+        (PART, "sample", "mirror", None),
+        (PART, "auto", "mirror", "the whole scene is in the mirror or on its way, and it is a window's"),
     ],
 )
-def test_the_manifest_of_a_stand_in_is_stale_where_real_data_are_asked_for(tmp_path, manifest, mode, mirror, stale):
-    (tmp_path / manifest.path).mkdir()
+def test_the_manifest_of_a_stand_in_is_stale_where_real_data_are_asked_for(
+    tmp_path, monkeypatch, manifest, mode, mirror, stale
+):
+    monkeypatch.chdir(tmp_path)
+    for path in (Path(manifest.path), Path("mirror")):
+        path.mkdir()
+    Path("mirror", find_dataset("sentinel2-b04").filename).touch()
     assert why_stale(write_manifest(manifest, tmp_path / "r.json"), mode, mirror) == stale
 
 

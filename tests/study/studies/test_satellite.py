@@ -63,12 +63,16 @@ def test_bytes_follow_from_pixels_and_times_from_the_downlink(rows):
         assert 0 < found["otsu", "kept_tiles"] < found["scene", "tiles"]
 
 
-def test_a_scene_of_the_published_size_is_cut_into_its_727_tiles(context):
-    pixels = np.broadcast_to(np.uint16(5000), (8300, 8400))
-    scene = Scene("sentinel2-b04", False, pixels, "0" * 64)
-    (view,) = satellite._views(dataclasses.replace(context, data=scene))
-    assert (view.name, view.band.shape, view.threshold, view.pictured) == ("full", (8192, 8192), 0.535, True)
-    assert len(satellite_tiles(*view.band.shape)) == 727
+def test_the_whole_scene_alone_is_cut_into_the_727_published_tiles(context):
+    def cases(side):
+        scene = Scene("sentinel2-b04", False, np.broadcast_to(np.uint16(5000), (side, side)), "0" * 64)
+        return [part.case[1:4] for part in satellite.plan(dataclasses.replace(context, data=scene))]
+
+    real, made = "sentinel2-b04", "synthetic"
+    assert cases(10_980) == [(real, "full-uint16", 727), (real, "full-rgb8", 727)]
+    assert [case[:2] for case in cases(10_979)] == [
+        (real, "window-uint16"), (real, "window-rgb8"), (made, "scale-uint16"), (made, "scale-rgb8"),
+    ]  # fmt: skip
 
 
 def test_published_bytes_are_rounded_and_clipped():

@@ -12,6 +12,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -94,11 +95,12 @@ def fetch(source: Source, folder: Path) -> None:
         if not target.exists() and copy is not None and copy.is_file():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(copy, target)
+        check = partial(find_fault, size=None, sha256=sha256)
         try:
-            if target.exists() and (fault := find_fault(target, None, sha256)):
+            if target.exists() and (fault := check(target)):
                 raise DataError(f"{target}: {fault}; delete it")
             address = ADDRESS.format(repository=source.repository, commit=source.commit, path=path)
-            download(address, target, sha256=sha256, progress=False)
+            download(address, target, check, progress=False)
         except DataError as error:
             raise Unavailable(f"the source of {source.name} can't be had: {error}") from error
 

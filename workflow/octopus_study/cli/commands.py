@@ -71,7 +71,7 @@ def fetch(
     mirror: Annotated[Path | None, typer.Option(envvar="OCTOPUS_MIRROR", help="Folder with copies.")] = None,
     raw: Annotated[Path, typer.Option(help="Folder for the data.")] = Path("data/raw"),
     manifest: Annotated[Path | None, typer.Option(help="Manifest to write; by default RAW/DATASET.json.")] = None,
-    window: Annotated[str | None, typer.Option(help="Sentinel-2: column,row,width,height in pixels, or full.")] = None,
+    window: Annotated[str, typer.Option(help="Sentinel-2: column,row,width,height in pixels, full, or auto.")] = "auto",
 ) -> None:
     """Get a data set, check it against its pinned digest, and write its manifest."""
     from octopus_study.data.fetch import fetch as fetch_dataset
@@ -82,14 +82,14 @@ def fetch(
         raise InputError("--manifest names one file, but all data sets are fetched; leave it out")
     where = {"raw_dir": raw, "mode": mode.value, "mirror": mirror, "manifest": manifest}
     for name in names:
-        part = {"window": _window(window)} if window and name.startswith("sentinel2") else {}
+        part = {"window": _window(window)} if name.startswith("sentinel2") else {}
         found = fetch_dataset(name, **where, **part)
         typer.echo(f"{name}: {found.dataset} ({found.source})")
 
 
 def _window(text: str) -> Any:
-    """`full`, or four numbers with or without brackets."""
-    return yaml.safe_load(text if text.startswith(("[", '"')) or text == "full" else f"[{text}]")
+    """A word, or four numbers with or without brackets."""
+    return yaml.safe_load(f"[{text}]" if text[:1].isdigit() else text)
 
 
 @app.command()

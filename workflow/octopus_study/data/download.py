@@ -1,8 +1,8 @@
-"""Downloads one file: progress, retries, resume of a broken transfer, and a check before it gets its name.
+"""Downloads one file: says what that needs, resumes a broken transfer, and checks the file before it gets its name.
 
-The transfer goes to ``<name>.part``; only a file of the right size and SHA-256 is renamed to ``<name>``. An
-interrupted download leaves its part, and the next one continues it with an HTTP range request (the reason
-for not using pooch, which starts again from zero).
+The transfer goes to ``<name>.part``; only a whole and right file is renamed to ``<name>``. An interrupted download
+leaves its part, and the next one continues it with an HTTP range request (the reason for not using pooch, which starts
+again from zero).
 """
 
 from __future__ import annotations
@@ -10,81 +10,87 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
+import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import requests
 from tqdm import tqdm
 from urllib3.exceptions import MaxRetryError
 
+from octopus.backends import cpu
 from octopus_study.errors import DataError
 
 logger = logging.getLogger(__name__)
 
-CONNECT_TIMEOUT, READ_TIMEOUT = 5.0, 30.0
-"""Seconds. The first is short so that a machine with no network learns it at once."""
+TIMEOUTS = (5.0, 30.0)  # seconds to connect, soon given up where there is no network, and to read
 ATTEMPTS = 5
-BACKOFF = 1.0
-"""Seconds before the second attempt; doubled before each further one."""
+BACKOFF = 1.0  # seconds before the second attempt; doubled before each further one
+# Object stores answer 404 now and then for objects that exist.
 RETRY_STATUS = frozenset({404, 408, 429, 500, 502, 503, 504})
-"""404 is among them because object stores answer it now and then for objects that exist."""
-LARGEST = 4 << 30
-"""Bytes of a file whose size is not known before."""
-LONGEST = 2 * 3600.0
-"""Seconds that one command waits for a file; the next one goes on with the part."""
-CHUNK = 1 << 16
-"""Bytes per write; what a broken connection had sent of an unfinished chunk is lost."""
+LARGEST = 4 << 30  # bytes of a file whose size nobody says
+LONGEST = 2 * 3600.0  # seconds that one command waits for a file; the next one goes on with the part
+CHUNK = 1 << 16  # bytes per write; what a broken connection had sent of an unfinished chunk is lost
+LITTLE = 16 << 20  # bytes of memory for a file that isn't read whole
+RESUME = "run the same command to resume"
+PARTIAL, BEYOND = requests.codes.partial_content, requests.codes.requested_range_not_satisfiable
+Check = Callable[[Path], "str | None"]  # says what is wrong with a file
 
 
 class _BrokenTransferError(Exception):
     """The transfer broke in a way that another attempt may mend."""
 
 
-class _TooLargeError(DataError):
-    """A server sends more than the file can have."""
-
-
 def download(
-    url: str, path: str | Path, *, size: int | None = None, sha256: str | None = None, progress: bool = True
+    url: str,
+    path: str | Path,
+    check: Check,
+    *,
+    size: int | None = None,
+    unpacked: int = 0,
+    memory: int = LITTLE,
+    progress: bool = True,
 ) -> Path:
-    """Fetch `url` into `path`, unless a file that passes the check is there already.
+    """Fetch `url` into `path`, unless a file that passes the check is there already; return `path`.
 
     Parameters
     ----------
-    size, sha256
-        Expected bytes and SHA-256; None skips that check.
-
-    Returns
-    -------
-    Path
-        `path`, complete and checked.
+    check
+        Says what is wrong with a whole file, or None.
+    size
+        Expected bytes; None takes what the server says.
+    unpacked, memory
+        Bytes of disk beside the file, and of memory, that checking and unpacking it take.
 
     Raises
     ------
     DataError
-        No connection (at once, no retries), attempts or time used up, or the content is not what was expected.
+        No connection (at once, no retries), too little disk or memory (before anything is loaded), attempts or time
+        used up, or the content is not what was expected.
     """
     path = Path(path)
-    if path.is_file() and find_fault(path, size, sha256) is None:
+    if path.is_file() and check(path) is None:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")
+    transfer = _Transfer(url, path.with_name(f"{path.name}.part"), size, unpacked, memory, progress)
     try:
-        _fill(url, part, size, sha256, progress)
-        os.replace(part, path)
+        transfer.complete(check)
+        os.replace(transfer.part, path)
     except requests.RequestException as error:
         raise DataError(f"can't reach {url}: {_root_cause(error)}") from error
     except OSError as error:
-        raise DataError(f"can't write {part}: {error}") from error
+        raise DataError(f"can't write {transfer.part}: {error}; make room for it and {RESUME}") from error
     return path
 
 
 def check_reachable(url: str) -> None:
     """Raise `DataError` at once when nothing answers at `url`; for readers with long retries of their own."""
     try:
-        requests.head(url, timeout=(CONNECT_TIMEOUT, READ_TIMEOUT), allow_redirects=True).close()
+        requests.head(url, timeout=TIMEOUTS, allow_redirects=True).close()
     except requests.RequestException as error:
         raise DataError(f"can't reach {url}: {_root_cause(error)}") from error
 
@@ -102,106 +108,124 @@ def find_fault(path: Path, size: int | None, sha256: str | None) -> str | None:
     return None
 
 
-def _fill(url: str, part: Path, size: int | None, sha256: str | None, progress: bool) -> None:
-    """Transfer until `part` is complete and right, resuming after each interruption."""
-    end = time.monotonic() + LONGEST
-    if size is not None and part.is_file() and part.stat().st_size > size:
-        part.unlink()
-    for attempt in range(ATTEMPTS):
-        resumed = part.exists()
-        try:
-            if not _is_complete(part, size):
-                _transfer(url, part, size, progress, end)
-            fault = find_fault(part, size, sha256)
-            if fault is None:
-                return
-            part.unlink()
-            if not resumed:
-                raise DataError(f"{url} gave another file than expected: {fault}")
-            reason = f"the resumed file is damaged ({fault})"
-        except _BrokenTransferError as error:
-            reason = str(error)
-        except (requests.ConnectionError, requests.Timeout) as error:
-            if attempt == 0 and _is_unreachable(error):
-                raise
-            reason = f"the connection broke: {_root_cause(error)}"
-        if attempt + 1 < ATTEMPTS:
-            logger.warning("%s: %s; attempt %d of %d follows", url, reason, attempt + 2, ATTEMPTS)
-            time.sleep(BACKOFF * 2**attempt)
-    raise DataError(f"gave up on {url} after {ATTEMPTS} attempts: {reason}; run the same command to resume")
+def require_room(what: str, folder: Path, load: int, disk: int, memory: int) -> None:
+    """Say in one line what a download needs; raise `DataError` where disk or memory is too small for it."""
+    free_disk, free_memory = shutil.disk_usage(folder).free, cpu.free_bytes()
+    needs = f"{what}: {load:,} bytes to load, {disk:,} bytes of disk in {folder} ({free_disk:,} are free), "
+    needs += f"{memory:,} bytes of memory ({free_memory:,} are free)"
+    logger.info("%s", needs)
+    short = [name for name, lacks in (("disk", disk > free_disk), ("memory", memory > free_memory)) if lacks]
+    if short:
+        raise DataError(f"too little {' and '.join(short)} for {needs}; free some and {RESUME}")
 
 
-def _is_complete(part: Path, size: int | None) -> bool:
-    return size is not None and part.exists() and part.stat().st_size == size
+@dataclass
+class _Transfer:
+    """One file on its way."""
 
+    url: str
+    part: Path
+    size: int | None  # bytes of the whole file: what is expected or, from the first answer on, what the server says
+    unpacked: int
+    memory: int
+    progress: bool
+    end: float = field(default_factory=lambda: time.monotonic() + LONGEST)
+    told: bool = False  # what it needs
 
-def _transfer(url: str, part: Path, size: int | None, progress: bool, end: float) -> None:
-    """One request: append the rest of the file to `part`, or start anew when the server can't resume."""
-    have = part.stat().st_size if part.exists() else 0
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-    with requests.get(url, headers=headers, stream=True, timeout=(CONNECT_TIMEOUT, READ_TIMEOUT)) as response:
-        if response.status_code == requests.codes.requested_range_not_satisfiable:
-            part.unlink()
-            raise _BrokenTransferError(f"the partial file of {have:,} bytes can't be resumed")
-        have = have if response.status_code == requests.codes.partial_content else 0
-        total = _check_answer(response, url, have, size)
-        try:
-            _save(_limited(response, url, have, total, end), part, have, total, progress)
-        except _TooLargeError:
-            part.unlink()
-            raise
-    if total is not None and part.stat().st_size < total:
-        raise _BrokenTransferError(f"the connection closed after {part.stat().st_size:,} of {total:,} bytes")
+    @property
+    def have(self) -> int:
+        return self.part.stat().st_size if self.part.exists() else 0
 
+    def complete(self, check: Check) -> None:
+        """Transfer until `part` is whole and right, resuming after each interruption."""
+        if self.size is not None and self.have > self.size:
+            self.part.unlink()
+        for attempt in range(ATTEMPTS):
+            resumed = self.part.exists()
+            try:
+                if not resumed or self.have != self.size:
+                    self._request()
+                fault = check(self.part)
+                if fault is None:
+                    return
+                self.part.unlink()
+                if not resumed:
+                    raise DataError(f"{self.url} gave another file than expected: {fault}")
+                reason = f"the resumed file is damaged ({fault})"
+            except _BrokenTransferError as error:
+                reason = str(error)
+            except (requests.ConnectionError, requests.Timeout) as error:
+                # No connection was made at all: no network, no such host, no answer.
+                if attempt == 0 and error.args and isinstance(error.args[0], MaxRetryError):
+                    raise
+                reason = f"the connection broke: {_root_cause(error)}"
+            if attempt + 1 < ATTEMPTS:
+                logger.warning("%s: %s; attempt %d of %d follows", self.url, reason, attempt + 2, ATTEMPTS)
+                time.sleep(BACKOFF * 2**attempt)
+        raise DataError(f"gave up on {self.url} after {ATTEMPTS} attempts: {reason}; {RESUME}")
 
-def _check_answer(response: requests.Response, url: str, have: int, size: int | None) -> int | None:
-    """Refuse an answer that can't be the file before anything is written; returns its total bytes."""
-    if response.status_code in RETRY_STATUS:
-        raise _BrokenTransferError(f"the server answered {response.status_code} {response.reason}")
-    if not response.ok:
-        raise DataError(f"{url} answered {response.status_code} {response.reason}")
-    if response.headers.get("Content-Type", "").startswith("text/html"):
-        raise DataError(f"{url} answered with a web page (a login, quota or proxy notice?), not with the file")
-    length = response.headers.get("Content-Length")
-    if length is not None and not (length.isascii() and length.isdigit()):
-        raise DataError(f"{url} says that it sends {length!r} bytes")
-    total = have + int(length) if length is not None else size
-    if total is not None and size is None and total > LARGEST:
-        raise DataError(f"{url} sends more than {LARGEST:,} bytes: {total:,}")
-    if size is not None and total != size:
-        raise DataError(f"{url} offers {total:,} bytes instead of {size:,}; the file has changed or moved")
-    return total
+    def _request(self) -> None:
+        """Append the rest of the file to `part`, or start anew where the server can't resume."""
+        have = self.have
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+        with requests.get(self.url, headers=headers, stream=True, timeout=TIMEOUTS) as answer:
+            have = have if answer.status_code in (PARTIAL, BEYOND) else 0
+            self._learn_size(answer, have)
+            if answer.status_code == BEYOND:
+                if have == self.size:
+                    return  # all of it had been loaded
+                self.part.unlink()
+                raise _BrokenTransferError(f"the partial file of {have:,} bytes can't be resumed")
+            if not self.told:
+                load = (self.size or 0) - have
+                require_room(self.part.stem, self.part.parent, load, load + self.unpacked, self.memory)
+                self.told = True
+            self._save(answer, have)
+        if self.size is not None and self.have < self.size:
+            raise _BrokenTransferError(f"the connection closed after {self.have:,} of {self.size:,} bytes")
 
+    def _learn_size(self, answer: requests.Response, have: int) -> None:
+        """Refuse an answer that can't be the file before anything is written; keep the size that it states."""
+        url, status, said = self.url, answer.status_code, answer.headers
+        if status in RETRY_STATUS:
+            raise _BrokenTransferError(f"the server answered {status} {answer.reason}")
+        if not answer.ok and status != BEYOND:
+            raise DataError(f"{url} answered {status} {answer.reason}")
+        if answer.ok and said.get("Content-Type", "").startswith("text/html"):
+            raise DataError(f"{url} answered with a web page (a login, quota or proxy notice?), not with the file")
+        length, span = said.get("Content-Length"), said.get("Content-Range", "")
+        if length is not None and not (length.isascii() and length.isdigit()):
+            raise DataError(f"{url} says that it sends {length!r} bytes")
+        place = re.fullmatch(r"bytes (?:(\d+)-\d+|\*)/(\d+)", span)
+        if status == PARTIAL and not (place and place[1] == str(have)):
+            raise DataError(f"{url} was asked for the bytes from {have:,} on, and answered with {span!r}")
+        stated = int(place[2]) if place else int(length) if length and status != BEYOND else None
+        if None not in (stated, self.size) and stated != self.size:
+            raise DataError(
+                f"{url} offers {stated:,} bytes instead of {self.size:,}: the file has changed, or the server is "
+                "wrong. Try again later, or put the file into a folder and name that with --mirror"
+            )
+        self.size = self.size or stated
 
-def _limited(response: requests.Response, url: str, have: int, total: int | None, end: float) -> Iterator[bytes]:
-    """The chunks of an answer, until they are more than was said or the time is over."""
-    limit = LARGEST if total is None else total
-    for chunk in response.iter_content(CHUNK):
-        yield chunk
-        have += len(chunk)
-        if have > limit:
-            raise _TooLargeError(f"{url} sends more than {limit:,} bytes")
-        if time.monotonic() > end:
-            raise DataError(f"{url} takes longer than {LONGEST:.0f} s; run the same command to resume")
-
-
-def _save(chunks: Iterable[bytes], part: Path, have: int, total: int | None, progress: bool) -> None:
-    bar = tqdm(
-        desc=part.stem, total=total, initial=have, unit="B", unit_scale=True, unit_divisor=1024,
-        mininterval=0.2 if sys.stderr.isatty() else 5.0, disable=not progress,
-    )  # fmt: skip
-    with bar, part.open("ab" if have else "wb") as file:
-        try:
-            for chunk in chunks:
-                file.write(chunk)
-                bar.update(len(chunk))
-        except (requests.ConnectionError, requests.exceptions.ChunkedEncodingError, requests.Timeout) as error:
-            raise _BrokenTransferError(f"the connection broke: {_root_cause(error)}") from error
-
-
-def _is_unreachable(error: requests.RequestException) -> bool:
-    """No connection was made at all: no network, no such host, no answer."""
-    return bool(error.args) and isinstance(error.args[0], MaxRetryError)
+    def _save(self, answer: requests.Response, have: int) -> None:
+        limit = self.size or LARGEST
+        bar = tqdm(
+            desc=self.part.stem, total=self.size, initial=have, unit="B", unit_scale=True, unit_divisor=1024,
+            mininterval=0.2 if sys.stderr.isatty() else 5.0, disable=not self.progress,
+        )  # fmt: skip
+        with bar, self.part.open("ab" if have else "wb") as file:
+            try:
+                for chunk in answer.iter_content(CHUNK):
+                    file.write(chunk)
+                    bar.update(len(chunk))
+                    have += len(chunk)
+                    if have > limit:
+                        self.part.unlink()
+                        raise DataError(f"{self.url} sends more than {limit:,} bytes")
+                    if time.monotonic() > self.end:
+                        raise DataError(f"{self.url} takes longer than {LONGEST:.0f} s; {RESUME}")
+            except (requests.ConnectionError, requests.exceptions.ChunkedEncodingError, requests.Timeout) as error:
+                raise _BrokenTransferError(f"the connection broke: {_root_cause(error)}") from error
 
 
 def _root_cause(error: BaseException) -> str:

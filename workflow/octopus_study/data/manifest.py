@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
+from octopus_study.data.registry import find_dataset
 from octopus_study.errors import DataError
 from octopus_study.measure._files import atomic_text
 
@@ -24,7 +25,7 @@ class Manifest:
     sha256: str  # digest of the content, as defined for the data set
     # ``download``, ``mirror``, ``generated``, or ``raw folder`` for data that lay there with no manifest
     source: str
-    reason: str  # why the sample was taken; empty for real data
+    reason: str  # why the sample was taken, or a window in place of the whole scene; else empty
     fetched_at: str  # UTC time in ISO 8601
     # Terms of use, and the line to cite or to print beside the data
     licence: str
@@ -37,7 +38,7 @@ def kept_manifest(data: Path) -> Path:
 
 
 def why_stale(path: str | Path, mode: str, mirror: str | None) -> str | None:
-    """Why a manifest must be made anew: its data are gone, or the sample stood in for real data that are now to be had.
+    """Why a manifest must be made anew: its data are gone, or what stood in for the real or for the whole data needn't.
 
     Where real data came from plays no part: they stay what they are when a mirror moves. None if there is no manifest.
 
@@ -56,9 +57,15 @@ def why_stale(path: str | Path, mode: str, mirror: str | None) -> str | None:
         return str(error)
     if not (Path(path).parent / manifest.path).exists():
         return f"its data are gone from {manifest.path}"
-    wanted = mode == "real" or (mode == "auto" and mirror is not None)
-    instead = manifest.synthetic and manifest.reason != SAMPLE_WANTED
-    return "real data are asked for, and it is the sample's" if wanted and instead else None
+    if not manifest.reason or manifest.reason == SAMPLE_WANTED or mode == "sample":
+        return None
+    if manifest.synthetic:
+        wanted = mode == "real" or mirror is not None
+        return "real data are asked for, and it is the sample's" if wanted else None
+    whole = find_dataset(manifest.dataset).filename
+    places = [Path(path).parent / f"{whole}.part", *([Path(mirror, whole)] if mirror else [])]
+    had = any(place.is_file() for place in places)
+    return "the whole scene is in the mirror or on its way, and it is a window's" if had else None
 
 
 def now() -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from octopus_study.data.manifest import Manifest
 from octopus_study.data.proof import require_fetched, require_pinned
-from octopus_study.data.sentinel2 import PINNED_WINDOW, pixel_digest, read_band
+from octopus_study.data.sentinel2 import PINNED_WINDOW, SCENE_SIZE, pixel_digest, read_band
 from octopus_study.errors import NotHeldError
 
 
@@ -23,6 +23,11 @@ class Scene:
     synthetic: bool  # true for the generated sample
     pixels: NDArray[np.uint16]  # (H, W) uint16 digital numbers; 0 is no data
     sha256: str  # digest of the pixels, as they are measured
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is the whole scene, and no window of it."""
+        return self.pixels.shape == (SCENE_SIZE, SCENE_SIZE)
 
 
 def load_scene(manifest_path: str | Path) -> Scene:

@@ -136,7 +136,7 @@ def window_transform(window: Window) -> Affine:
 
 def pixel_digest(pixels: NDArray[np.uint16]) -> str:
     """SHA-256 of the pixels as C-order little-endian uint16."""
-    return hashlib.sha256(np.ascontiguousarray(pixels, dtype="<u2").tobytes()).hexdigest()
+    return hashlib.sha256(np.ascontiguousarray(pixels, dtype="<u2")).hexdigest()
 
 
 def _open(path_or_url: str | Path) -> DatasetReader:

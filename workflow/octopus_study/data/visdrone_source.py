@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from functools import partial
 from pathlib import Path
 
 from octopus_study.data.download import download, find_fault
@@ -55,8 +56,10 @@ class VisDroneSource:
     def from_network(self) -> Found:
         """Download the archive, check it and unpack it."""
         archive = self.raw_dir / self.dataset.filename
-        expected = {"size": self.dataset.size, "sha256": self.dataset.sha256}
-        return self._unpack(download(self.dataset.url, archive, progress=self.progress, **expected))
+        size, check = self.dataset.size, partial(find_fault, size=self.dataset.size, sha256=self.dataset.sha256)
+        # Images are as large unpacked as in the archive.
+        options = {"size": size, "unpacked": size or 0, "progress": self.progress}
+        return self._unpack(download(self.dataset.url, archive, check, **options))
 
     def generated(self) -> Found:
         """Generate the sample."""

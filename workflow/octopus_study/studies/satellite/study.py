@@ -2,8 +2,8 @@
 
 The published random grid cuts Sentinel-2's red band into tiles; a tile is kept if its mean brightness is above a
 fixed threshold, above Otsu's, or if it is among the brightest that fit a budget of bytes. The band is judged as it is
-and as the published three channels of bytes. A generated scene of the published size stands beside a window that is
-smaller.
+and as the published three channels of bytes. Rows say as their distribution whether they are of the ``full`` scene, of
+a ``window`` of it, or of a scene that is generated beside a window in the published size (``scale``).
 
 Timed are the kernel, beside the time to read the scene, and the way from the scene on the host to the flags there.
 Beside a GPU the scene lies in page-locked memory on the host, for all methods.
@@ -77,11 +77,11 @@ def as_variant(band: NDArray[np.uint16], variant: str) -> tuple[NDArray[np.uint8
 
 
 def _views(context: Context) -> Iterator[View]:
-    """The scene of the manifest, whole or its published part, and a generated one where that is smaller."""
+    """The published part of the whole scene; else the window that there is, and a generated scene of that size."""
     settings, scene = context.config.satellite, context.scene
     band = scene.pixels
     threshold = settings.threshold_synthetic if scene.synthetic else settings.threshold
-    if min(band.shape) >= PUBLISHED_SIDE:
+    if scene.whole:
         part = np.ascontiguousarray(band[:PUBLISHED_SIDE, :PUBLISHED_SIDE])
         yield View("full", scene.dataset, part, threshold, True)
         return

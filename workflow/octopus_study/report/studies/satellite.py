@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from octopus_study.names import SCENES, SUBJECT, TILE_RULES, VARIANTS, stand_in
 from octopus_study.report.charts.spec import Chart
-from octopus_study.report.frame import Frame, Key, Number, joined, make_absent, make_number, make_text, published
+from octopus_study.report.frame import Frame, Key, Number, make_absent, make_number, make_text, published
 from octopus_study.report.measured import medians, share_of_bound
 from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run
@@ -32,9 +32,7 @@ OVER = {
     "numpy": "over NumPy (1 thread)",
 }
 # The published scene: three channels of bytes, the tiles above a fixed threshold.
-SIDE, PUBLISHED, RULE = 8192, "full-rgb8", "fixed"
-_PIXEL_BYTES = {"uint16": 2, "rgb8": 3}
-_TILING = {"tiles": "count", "scene_downlink_time": "s"}
+PUBLISHED, RULE, SCENE_BYTES = "full-rgb8", "fixed", 3 * 8192**2
 _KEPT = {"kept_tiles": "count", "kept_bytes": "bytes", "kept_downlink_time": "s"}
 _GAINS = {
     "kept_share": "fraction",
@@ -44,6 +42,11 @@ _GAINS = {
     "processing_share": "fraction",
 }
 _COUNTED = (*_KEPT, "tiles", "scene_bytes", "scene_downlink_time")
+# Numbers under names of their own: what the published size fixes, whatever the scene shows, and the published scene's.
+_PLACES = {
+    "tiling": {"scene_downlink_time": "s", "processing_share": "fraction"},
+    "greenland": {"tiles": "count"} | _KEPT | _GAINS,
+}
 
 
 def bounds(run: Run) -> Iterator[Number]:
@@ -53,10 +56,10 @@ def bounds(run: Run) -> Iterator[Number]:
 
 
 def _scenes(run: Run) -> Iterator[tuple[Frame, Number]]:
-    """Yield the scenes that a run judged, as their numbers of tiles among the medians of the whole run."""
+    """Yield the whole scenes that a run judged, as their numbers of tiles among the medians of the whole run."""
     frame = Frame(medians(run, StudyReport(indexed=INDEXED)))
     for number in frame.select(run.scope, run.study, quantity="tiles", method="scene", layer="deterministic"):
-        if number.known:
+        if number.known and number.key.facts.distribution != "window":
             yield frame, number
 
 
@@ -109,37 +112,32 @@ def answers(run: Run) -> Iterator[Number]:
 
 
 def of_published_scene(run: Run) -> Iterator[Number]:
-    """Yield under names of their own what the published size of a scene fixes, whatever it shows (``tiling``), and the
-    numbers of the published scene itself (``greenland``); or why a run can't have them."""
+    """Yield ``tiling.<name>`` of a scene of the published size, and ``greenland.<name>`` of the published scene, whole
+    and real; or why a run can't have them."""
     found: dict[Key, Number] = {}
-    tiling, greenland = (
-        {name: run.key(place, quantity=name) for name in names}
-        for place, names in (("tiling", _TILING), ("greenland", _KEPT | _GAINS))
-    )
     for frame, tiles in _scenes(run):
-        size = _PIXEL_BYTES.get(tiles.key.facts.dtype, 0) * SIDE**2
         whole = frame.get(tiles.key.but(quantity="scene_bytes"))
-        if whole and whole.value == size:
-            for name in _TILING if tiles.workload.endswith("-rgb8") else ("tiles",):
-                if number := frame.get(tiles.key.but(quantity=name)):
-                    found[tiling[name]] = number._replace(selector=joined(tiles, whole, number).selector)
-        if tiles.workload == PUBLISHED and not tiles.synthetic:
-            kept = (frame.get(tiles.key.but(method=RULE, quantity=name)) for name in _KEPT)
-            numbers = (*filter(None, kept), *_rule(run, frame, tiles, RULE))
-            found |= {greenland[number.quantity]: number for number in numbers}
-    source, size = run.from_rows("n/a", ALL_ROWS), f"{SIDE} \u00d7 {SIDE} px"
-    for key in (*tiling.values(), *greenland.values()):
-        why = f"needs a scene of {size}" if key.workload == "tiling" else _why_no_greenland(run, size)
-        unit = (_TILING | _KEPT | _GAINS)[key.quantity]
-        yield found[key].named(key) if key in found else make_absent(key, source, unit, why)
+        if not whole or whole.value != SCENE_BYTES or tiles.key.facts.dtype != "rgb8":
+            continue
+        counted = (frame.get(tiles.key.but(quantity=name)) for name in ("tiles", "scene_downlink_time"))
+        kept = (frame.get(tiles.key.but(method=RULE, quantity=name)) for name in _KEPT)
+        numbers = {one.quantity: one for one in (*filter(None, (*counted, *kept)), *_rule(run, frame, tiles, RULE))}
+        for place, names in _PLACES.items():
+            if place == "tiling" or (tiles.workload == PUBLISHED and not tiles.synthetic):
+                found |= {run.key(place, quantity=name): numbers[name] for name in names if name in numbers}
+    source = run.from_rows("n/a", ALL_ROWS)
+    for place, names in _PLACES.items():
+        for name, unit in names.items():
+            key = run.key(place, quantity=name)
+            yield found[key].named(key) if key in found else make_absent(key, source, unit, _why_absent(run, place))
 
 
-def _why_no_greenland(run: Run, size: str) -> str:
-    if any(map(stand_in, run.datasets)):
+def _why_absent(run: Run, place: str) -> str:
+    if place == "greenland" and any(map(stand_in, run.datasets)):
         return "needs the real scene, not generated data"
-    if not run.rows["workload"].str.startswith("full-").any():
-        return f"needs the full scene of {size}, not a window of it"
-    return "needs a time of the full scene as three channels of bytes"
+    if place == "greenland" and not run.rows["distribution"].eq("full").any():
+        return "needs the whole scene, not a window of it"
+    return "needs a scene of 8192 \u00d7 8192 px as three channels of bytes, and the time of its tiles"
 
 
 def _scene_name(view: View, key: Key) -> str:

@@ -12,10 +12,21 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from octopus_study.data import download
 from octopus_study.data.registry import Dataset
+from octopus_study.data.sentinel2 import (
+    ATTRIBUTION,
+    SCENE_CRS,
+    Band,
+    Window,
+    pixel_digest,
+    window_transform,
+    write_band,
+)
 from octopus_study.data.synthetic import write_drone_sample
 from octopus_study.data.visdrone import content_digest
 
@@ -78,6 +89,29 @@ def drone_dataset(drone_root: Path, drone_archive: Path) -> Dataset:
         licence="test",
         citation="test",
     )
+
+
+@pytest.fixture(scope="session")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Dataset, NDArray[np.uint16]]:
+    """A mirror with a clip of the scene, the pinned window and a rim around it; its description; its pixels."""
+    pixels = np.random.RandomState(2).randint(1, 9000, (1050, 1100)).astype(np.uint16)
+    transform = window_transform(Window(9700, 6900, 1100, 1050))
+    mirror = tmp_path_factory.mktemp("mirror")
+    (mirror / "sentinel2").mkdir()
+    write_band(mirror / "sentinel2" / "clip.tif", Band(pixels, 0, transform, SCENE_CRS, ATTRIBUTION))
+    dataset = Dataset(
+        name="sentinel2-b04",
+        kind="sentinel2",
+        url="http://127.0.0.1:9/B04.tif",
+        filename="whole.tif",
+        size=None,
+        sha256=None,
+        content_sha256=pixel_digest(pixels[30:1030, 60:1060]),
+        mirror="sentinel2/*.tif",
+        licence="test",
+        citation=ATTRIBUTION,
+    )
+    return mirror, dataset, pixels
 
 
 @dataclass

@@ -94,17 +94,6 @@ def test_file_of_unknown_size_has_a_limit(server, tmp_path, monkeypatch):
     assert names(tmp_path) == []
 
 
-def test_a_lie_about_the_length_ends_the_command_and_loses_nothing(server, tmp_path):
-    server.faults[:] = ["lie"]
-    url = server.put("data.bin", CONTENT)
-    with pytest.raises(DataError, match=r"offers 300,000 bytes instead of 301,000.* or the server is wrong. Try again"):
-        download(url, tmp_path / "data.bin", **UNKNOWN)
-    loaded = (tmp_path / "data.bin.part").read_bytes()
-    assert loaded == CONTENT[: len(loaded)] != b"" and names(tmp_path) == ["data.bin.part"]
-    assert download(url, tmp_path / "data.bin", **UNKNOWN).read_bytes() == CONTENT
-    assert server.ranges[1:] == [f"bytes={len(loaded)}-"] * 2
-
-
 def test_a_part_that_is_whole_is_not_loaded_again(server, tmp_path):
     (tmp_path / "data.bin.part").write_bytes(CONTENT)
     assert download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **UNKNOWN).read_bytes() == CONTENT

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from octopus_study.data.registry import DATASETS_TSV, find_dataset, load_registry
+from octopus_study.data.registry import DATASETS_TSV, load_registry
 from octopus_study.errors import DataError
 
 
@@ -17,11 +17,6 @@ def test_committed_table_is_complete():
     visdrone = registry["visdrone-val"]
     assert visdrone.size == 81_638_851
     assert visdrone.sha256 == "abeea063037e5d20398837deb11084e652402a34ddf4f207bdf541a6f2a35ef9"
-
-
-def test_unknown_data_set_names_the_known_ones():
-    with pytest.raises(DataError, match="no data set 'coco'; known: sentinel2-b04, visdrone-val"):
-        find_dataset("coco")
 
 
 @pytest.mark.parametrize(

@@ -9,19 +9,13 @@ import rasterio
 import rasterio.shutil
 
 from octopus_study.data import sentinel2
-from octopus_study.data.sentinel2 import Band, Window, pixel_digest, read_band
+from octopus_study.data.sentinel2 import Window, pixel_digest, read_band
 from octopus_study.errors import DataError
-
-PLACE = Window(9700, 6900, 1100, 1050)
-"""Where the test's clip lies in the scene."""
 
 
 @pytest.fixture(scope="module")
-def clip(tmp_path_factory) -> tuple:
-    pixels = np.random.RandomState(1).randint(1, 9000, (PLACE.height, PLACE.width)).astype(np.uint16)
-    transform = sentinel2.window_transform(PLACE)
-    band = Band(pixels, 0, transform, sentinel2.SCENE_CRS, sentinel2.ATTRIBUTION)
-    return sentinel2.write_band(tmp_path_factory.mktemp("clip") / "B04.tif", band), pixels
+def clip(scene) -> tuple:
+    return scene[0] / "sentinel2" / "clip.tif", scene[2]
 
 
 @pytest.fixture(autouse=True)
@@ -46,8 +40,7 @@ def test_window_outside_the_file_says_what_the_file_holds(clip, window):
 
 def test_window_over_http_fetches_a_part_of_the_file(clip, server):
     path, pixels = clip
-    url = server.put("B04.tif", path.read_bytes())
-    band = read_band(url, Window(9700, 6900, 100, 100))
+    band = read_band(server.put("B04.tif", path.read_bytes()), Window(9700, 6900, 100, 100))
     np.testing.assert_array_equal(band.pixels, pixels[:100, :100])
     assert 0 < server.sent < path.stat().st_size / 2
 

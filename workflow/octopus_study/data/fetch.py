@@ -41,27 +41,18 @@ def fetch(
     window: Part = "auto",
     dataset: Dataset | None = None,
 ) -> Manifest:
-    """Get a data set and write its manifest.
+    """Get a data set of ``config/datasets.tsv`` and write its manifest, by default ``<raw_dir>/<name>.json``.
 
     Real data are looked for in the raw folder, then in the mirror, then downloaded; each copy is verified.
 
     Parameters
     ----------
-    name
-        A name of ``config/datasets.tsv``: ``visdrone-val`` or ``sentinel2-b04``.
-    raw_dir
-        Folder for the data; made if missing.
     mode
         ``auto``: real data, else, where no mirror is named, the sample with a warning that says why. ``real``: real
-        data or an error.
-        ``sample``: the generated sample, whatever is at hand.
+        data or an error. ``sample``: the generated sample, whatever is at hand.
     mirror
         Folder with the original files under their names, or unpacked. What is wrong in it is an error; what it doesn't
         hold is downloaded.
-    progress
-        Show a progress bar while downloading.
-    manifest
-        Where to write the manifest; by default ``<raw_dir>/<name>.json``.
     window
         Sentinel-2 only: (column, row, width, height) in the scene, or ``full``; ``auto`` is the full scene or, where
         that can't be had, the pinned window, with a warning that says why.
@@ -170,8 +161,7 @@ def _real(
     found: Found, dataset: Dataset, manifest_path: Path, origin: str, previous: list[Manifest], reason: str
 ) -> Manifest:
     # Data that were there already keep the origin, the date and the reason of the fetch that brought them.
-    same = [manifest for manifest in previous if origin == "raw folder" and manifest.sha256 == found.sha256]
-    kept = same[0] if same else None
+    kept = next((one for one in previous if origin == "raw folder" and one.sha256 == found.sha256), None)
     result = Manifest(
         dataset=dataset.name,
         synthetic=False,

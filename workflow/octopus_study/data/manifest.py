@@ -41,13 +41,6 @@ def why_stale(path: str | Path, mode: str, mirror: str | None) -> str | None:
     """Why a manifest must be made anew: its data are gone, or what stood in for the real or for the whole data needn't.
 
     Where real data came from plays no part: they stay what they are when a mirror moves. None if there is no manifest.
-
-    Parameters
-    ----------
-    mode
-        As in `octopus_study.data.fetch.fetch`.
-    mirror
-        The folder that is named as one, if any.
     """
     if not Path(path).is_file():
         return None

@@ -17,19 +17,8 @@ def require_fetched(
 ) -> tuple[Manifest, Path]:
     """Return a manifest and the place of its data, which have the content digest of that manifest.
 
-    Parameters
-    ----------
-    path
-        Of the manifest.
-    names
-        What the data set's name may end in; the last one is what is wanted.
-    digest_of
-        Gives the digest of the data as they are now.
-
-    Raises
-    ------
-    DataError
-        The manifest or the data are missing, damaged or changed since the fetch, or the manifest is of another kind.
+    The data set's name must end in one of `names`, of which the last one is told. Raises `DataError` where the manifest
+    or the data are missing, damaged or changed since the fetch, or the manifest is of another kind.
     """
     manifest = read_manifest(path)
     data = Path(path).parent / manifest.path

@@ -14,25 +14,18 @@ DATASETS_TSV = repository_root() / "config" / "datasets.tsv"
 
 @dataclass(frozen=True)
 class Dataset:
-    """One data set: its address and what proves that a copy is the right one.
+    """One data set: its address and what proves that a copy is the right one."""
 
-    Attributes
-    ----------
-    content_sha256
-        SHA-256 of the *content*, the same for an archive and for a mirror that holds it unpacked:
-        for ``visdrone`` see `octopus_study.data.visdrone.content_digest`, for ``sentinel2`` the pixels of
-        the pinned window, see `octopus_study.data.sentinel2.pixel_digest`.
-    """
-
-    # ``kind`` says which loader reads it: ``visdrone`` or ``sentinel2``
     name: str
-    kind: str
+    kind: str  # which loader reads it: ``visdrone`` or ``sentinel2``
     # Public address, and the file's name in a mirror or in the raw folder
     url: str
     filename: str
     # Bytes and SHA-256 of the file behind `url`; None where its publisher states none
     size: int | None
     sha256: str | None
+    # Of the content, the same for an archive and for a mirror that holds it unpacked: `visdrone.content_digest`, or
+    # `sentinel2.pixel_digest` of the pinned window
     content_sha256: str
     mirror: str  # folder or glob pattern, relative to a mirror, where the unpacked data lie
     # Terms of use, and the line to cite or to print beside the data
@@ -41,18 +34,7 @@ class Dataset:
 
 
 def load_registry(path: str | Path | None = None) -> dict[str, Dataset]:
-    """Read the table of data sets.
-
-    Parameters
-    ----------
-    path
-        A tab-separated table with the columns of `Dataset`; by default the repository's own.
-
-    Raises
-    ------
-    DataError
-        The table is missing, or a row or column of it is malformed.
-    """
+    """Read a tab-separated table with the columns of `Dataset`; a missing or malformed one is a `DataError`."""
     path = Path(path or DATASETS_TSV)
     if not path.is_file():
         raise DataError(

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.data.manifest import Manifest
 from octopus_study.data.proof import require_fetched, require_pinned
 from octopus_study.data.sentinel2 import PINNED_WINDOW, SCENE_SIZE, pixel_digest, read_band
 from octopus_study.errors import NotHeldError
@@ -33,17 +32,11 @@ class Scene:
 def load_scene(manifest_path: str | Path) -> Scene:
     """Load the band that a manifest of `octopus_study.data.fetch` points to; `DataError` as
     `octopus_study.data.proof.require_fetched` raises it."""
-    manifest, file = require_fetched(manifest_path, ("sentinel2", "sentinel2-b04"), _digest)
-    if not manifest.synthetic:
-        _require_pinned(file, manifest)
-    return Scene(manifest.dataset, manifest.synthetic, read_band(file).pixels, manifest.sha256)
-
-
-def _require_pinned(file: Path, manifest: Manifest) -> None:
-    """The pinned window proves a file that holds it; other windows were proven when they were fetched."""
+    manifest, file = require_fetched(
+        manifest_path, ("sentinel2", "sentinel2-b04"), lambda file: pixel_digest(read_band(file).pixels)
+    )
+    # The pinned window proves a file that holds it; other windows were proven when they were fetched.
     with suppress(NotHeldError):
-        require_pinned(file, manifest, pixel_digest(read_band(file, PINNED_WINDOW).pixels))
-
-
-def _digest(file: Path) -> str:
-    return pixel_digest(read_band(file).pixels)
+        if not manifest.synthetic:
+            require_pinned(file, manifest, pixel_digest(read_band(file, PINNED_WINDOW).pixels))
+    return Scene(manifest.dataset, manifest.synthetic, read_band(file).pixels, manifest.sha256)

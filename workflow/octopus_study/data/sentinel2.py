@@ -24,8 +24,7 @@ if TYPE_CHECKING:  # GDAL is loaded by what reads a scene alone
 
 SCENE = "S2A_22WEV_20190723_0_L2A"
 SCENE_SIZE = 10980
-SCENE_LEFT, SCENE_TOP, PIXEL = 499_980.0, 7_500_000.0, 10.0
-"""The scene's upper left corner and the side of its pixels, in metres."""
+SCENE_LEFT, SCENE_TOP, PIXEL = 499_980.0, 7_500_000.0, 10.0  # upper left corner and side of a pixel, in metres
 SCENE_CRS = "EPSG:32622"
 ATTRIBUTION = "Contains modified Copernicus Sentinel data 2019, processed by ESA"
 NODATA = 0
@@ -48,8 +47,7 @@ class Window(NamedTuple):
     height: int
 
 
-PINNED_WINDOW = Window(9760, 6930, 1000, 1000)
-"""The window whose pixel digest ``config/datasets.tsv`` holds."""
+PINNED_WINDOW = Window(9760, 6930, 1000, 1000)  # the one whose pixel digest ``config/datasets.tsv`` holds
 FULL_SCENE = Window(0, 0, SCENE_SIZE, SCENE_SIZE)
 
 
@@ -65,25 +63,18 @@ class Band:
 
 
 def read_band(path_or_url: str | Path, window: Window | None = None) -> Band:
-    """Read a band, or only a window of it; over HTTP only the blocks that the window touches are fetched.
+    """Read what a GeoTIFF holds, or a window of the scene; over HTTP only the blocks that the window touches.
 
-    Parameters
-    ----------
-    path_or_url
-        A GeoTIFF of the scene or of a part of it: a file, or an ``http(s)`` address.
-    window
-        Columns and rows of the scene; None reads all that the file holds.
-
-    Raises
-    ------
-    DataError
-        The file can't be read, is not one band of uint16, or does not hold the window.
+    Raises `DataError` where the file can't be read, is not one band of uint16, or does not hold the window.
     """
     import rasterio
     from rasterio.errors import RasterioError
 
+    name = str(path_or_url)
+    name = f"/vsicurl/{name}" if name.startswith(("http://", "https://")) else name
     try:
-        with rasterio.Env(**HTTP_OPTIONS), _open(path_or_url) as source:
+        # Other drivers take names and files that lead elsewhere, such as a VRT under the name of a TIFF.
+        with rasterio.Env(**HTTP_OPTIONS), rasterio.open(name, driver="GTiff") as source:
             _check_band(source, path_or_url)
             inside = None if window is None else locate(window, source, path_or_url)
             pixels = source.read(1, window=inside)
@@ -118,7 +109,7 @@ def locate(window: Window, source: DatasetReader, name: str | Path) -> RasterWin
     left = round((source.transform.c - SCENE_LEFT) / PIXEL)
     top = round((SCENE_TOP - source.transform.f) / PIXEL)
     col, row = window.col - left, window.row - top
-    if col < 0 or row < 0 or col + window.width > source.width or row + window.height > source.height:
+    if min(col, row) < 0 or col + window.width > source.width or row + window.height > source.height:
         raise NotHeldError(
             f"asked for columns {window.col}..{window.col + window.width} and rows "
             f"{window.row}..{window.row + window.height} of the scene, but {name} holds columns "
@@ -137,18 +128,6 @@ def window_transform(window: Window) -> Affine:
 def pixel_digest(pixels: NDArray[np.uint16]) -> str:
     """SHA-256 of the pixels as C-order little-endian uint16."""
     return hashlib.sha256(np.ascontiguousarray(pixels, dtype="<u2")).hexdigest()
-
-
-def _open(path_or_url: str | Path) -> DatasetReader:
-    import rasterio
-
-    # Other drivers take names and files that lead elsewhere, such as a VRT under the name of a TIFF.
-    return rasterio.open(_gdal_name(path_or_url), driver="GTiff")
-
-
-def _gdal_name(path_or_url: str | Path) -> str:
-    name = str(path_or_url)
-    return f"/vsicurl/{name}" if name.startswith(("http://", "https://")) else name
 
 
 def _check_band(source: DatasetReader, name: str | Path) -> None:

@@ -19,23 +19,15 @@ from octopus_study.data.size_table import draw_sizes, read_size_table
 from octopus_study.data.visdrone import CANONICAL_FRAME, POOL_FILES, SIZE_HEADER, SIZE_TABLE
 from octopus_study.errors import DataError
 
-POOL_SIZE = 2045
-"""Boxes in the generated pool, as many as in the real one."""
-PEDESTRIAN, CAR = 1, 4
-"""VisDrone's category numbers."""
+POOL_SIZE = 2045  # boxes in the generated pool, as many as in the real one
+PEDESTRIAN, CAR = 1, 4  # VisDrone's category numbers
 JPEG_QUALITY = 95
 
 
 def drone_pool(n: int = POOL_SIZE, seed: int = 42) -> NDArray[np.int32]:
-    """Boxes with the sizes of the VisDrone pool, inside the canonical frame and touching no edge.
+    """(n, 4) int32 ``xyxy`` with the sizes of the VisDrone pool, inside the canonical frame and touching no edge.
 
-    Widths and heights come from the committed table; positions are uniform, with larger boxes lower in the
-    frame, as a tilted camera sees them.
-
-    Returns
-    -------
-    (n, 4) int32
-        ``xyxy`` in pixels of a 1920 x 1080 frame.
+    Positions are uniform, with larger boxes lower in the frame, as a tilted camera sees them.
     """
     random = RandomState(seed)
     sizes = draw_sizes(read_size_table(), n, random)
@@ -48,18 +40,7 @@ def drone_pool(n: int = POOL_SIZE, seed: int = 42) -> NDArray[np.int32]:
 
 
 def drone_frame(objects: NDArray[np.int32], seed: int = 42) -> NDArray[np.uint8]:
-    """A street seen from a drone, with a vehicle or a person in each box of `objects`.
-
-    Parameters
-    ----------
-    objects
-        (N, 4) ``xyxy`` in pixels of the canonical frame.
-
-    Returns
-    -------
-    (1080, 1920, 3) uint8
-        RGB.
-    """
+    """(1080, 1920, 3) uint8, RGB: a street seen from a drone, with a vehicle or a person in each box, ``xyxy``."""
     return paint_scene(objects, CANONICAL_FRAME, RandomState(seed))
 
 
@@ -83,15 +64,10 @@ def write_drone_sample(root: str | Path, seed: int = 42) -> Path:
 
 
 def greenland_band(height: int = 1000, width: int = 1000, seed: int = 42) -> NDArray[np.uint16]:
-    """A red band that looks like the Greenland ice sheet in summer: ice, snow patches, dark melt lakes.
+    """A red band like the Greenland ice sheet in summer, uint16 digital numbers: ice, snow patches, dark melt lakes.
 
     Brightness follows the real window: mean about 4760, about 1 % dark water and 1 % bright snow, and no 0,
     which would mean 'no data'.
-
-    Returns
-    -------
-    (height, width) uint16
-        Digital numbers as in Sentinel-2 L2A; reflectance times 10,000.
     """
     random = RandomState(seed)
     ice = 4700 + 800 * fractal_noise(height, width, random, octaves=7, roughness=0.7)

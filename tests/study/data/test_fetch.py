@@ -234,7 +234,7 @@ def test_the_whole_scene_outlives_a_lie_and_cuts(scene, tile, tmp_path, server, 
     assert (manifest.source, manifest.reason, manifest.synthetic) == ("download", "", False)
     assert server.sent <= size + 3 * download.CHUNK and server.ranges[2] == f"bytes={loaded}-"
     assert any(
-        f": {size - loaded:,} bytes to load, " in line and "241,120,800 bytes of m" in line for line in caplog.messages
+        f": {size - loaded:,} bytes to load, " in line and "308,229,664 bytes of m" in line for line in caplog.messages
     )
     assert entries(tmp_path / "raw") == ["sentinel2-b04", "sentinel2-b04.json"]
     assert pixel_digest(read_band(tmp_path / "raw" / manifest.path, PINNED_WINDOW).pixels) == digest

@@ -20,7 +20,7 @@ def clip(scene) -> tuple:
 
 @pytest.fixture(autouse=True)
 def quick_retries(monkeypatch):
-    monkeypatch.setitem(sentinel2.HTTP_OPTIONS, "GDAL_HTTP_RETRY_DELAY", 0.01)
+    monkeypatch.setitem(sentinel2.OPTIONS, "GDAL_HTTP_RETRY_DELAY", 0.01)
 
 
 def test_window_is_counted_in_the_scene(clip):

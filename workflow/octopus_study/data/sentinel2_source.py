@@ -9,6 +9,7 @@ from pathlib import Path
 from octopus_study.data.download import check_reachable, download, require_room
 from octopus_study.data.registry import Dataset
 from octopus_study.data.sentinel2 import (
+    CACHE,
     FULL_SCENE,
     NODATA,
     PINNED_WINDOW,
@@ -65,11 +66,12 @@ class Sentinel2Source:
 
     def from_network(self) -> Found:
         """The window by HTTP range requests; the whole band as a file, with resume."""
-        url, memory = self.dataset.url, 2 * self.window.width * self.window.height
+        url, pixels = self.dataset.url, 2 * self.window.width * self.window.height
+        memory = pixels + (CACHE << 20)
         if self.window != FULL_SCENE:
             check_reachable(url)
             self.raw_dir.mkdir(parents=True, exist_ok=True)
-            require_room(self.target.name, self.raw_dir, memory, memory, memory)
+            require_room(self.target.name, self.raw_dir, pixels, pixels, memory)
             return self._clip(url)
         options = {"size": self.dataset.size, "memory": memory, "progress": self.progress}
         whole = download(url, self.raw_dir / self.dataset.filename, self._fault, **options)

@@ -150,7 +150,7 @@ class _Transfer:
                     return
                 self.part.unlink()
                 if not resumed:
-                    raise DataError(f"{self.url} gave another file than expected: {fault}")
+                    raise self._refused(f"gave another file than expected: {fault}")
                 reason = f"the resumed file is damaged ({fault})"
             except _BrokenTransferError as error:
                 reason = str(error)
@@ -186,26 +186,30 @@ class _Transfer:
 
     def _learn_size(self, answer: requests.Response, have: int) -> None:
         """Refuse an answer that can't be the file before anything is written; keep the size that it states."""
-        url, status, said = self.url, answer.status_code, answer.headers
+        status, said = answer.status_code, answer.headers
         if status in RETRY_STATUS:
             raise _BrokenTransferError(f"the server answered {status} {answer.reason}")
         if not answer.ok and status != BEYOND:
-            raise DataError(f"{url} answered {status} {answer.reason}")
+            raise self._refused(f"answered {status} {answer.reason}")
         if answer.ok and said.get("Content-Type", "").startswith("text/html"):
-            raise DataError(f"{url} answered with a web page (a login, quota or proxy notice?), not with the file")
+            raise self._refused("answered with a web page (a login, quota or proxy notice?), not with the file")
         length, span = said.get("Content-Length"), said.get("Content-Range", "")
         if length is not None and not (length.isascii() and length.isdigit()):
-            raise DataError(f"{url} says that it sends {length!r} bytes")
+            raise self._refused(f"says that it sends {length!r} bytes")
         place = re.fullmatch(r"bytes (?:(\d+)-\d+|\*)/(\d+)", span)
         if status == PARTIAL and not (place and place[1] == str(have)):
-            raise DataError(f"{url} was asked for the bytes from {have:,} on, and answered with {span!r}")
+            raise self._refused(f"was asked for the bytes from {have:,} on, and answered with {span!r}")
         stated = int(place[2]) if place else int(length) if length and status != BEYOND else None
         if None not in (stated, self.size) and stated != self.size:
-            raise DataError(
-                f"{url} offers {stated:,} bytes instead of {self.size:,}: the file has changed, or the server is "
-                "wrong. Try again later, or put the file into a folder and name that with --mirror"
+            raise self._refused(
+                f"offers {stated:,} bytes instead of {self.size:,}: it has changed, or the server is wrong"
             )
         self.size = self.size or stated
+
+    def _refused(self, why: str) -> DataError:
+        return DataError(
+            f"{self.url} {why}. Try again later, or put the file into a folder and name that with --mirror"
+        )
 
     def _save(self, answer: requests.Response, have: int) -> None:
         limit = self.size or LARGEST
@@ -221,7 +225,7 @@ class _Transfer:
                     have += len(chunk)
                     if have > limit:
                         self.part.unlink()
-                        raise DataError(f"{self.url} sends more than {limit:,} bytes")
+                        raise self._refused(f"sends more than {limit:,} bytes")
                     if time.monotonic() > self.end:
                         raise DataError(f"{self.url} takes longer than {LONGEST:.0f} s; {RESUME}")
             except (requests.ConnectionError, requests.exceptions.ChunkedEncodingError, requests.Timeout) as error:

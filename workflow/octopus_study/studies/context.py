@@ -208,6 +208,8 @@ def make_context(study: str, config: Config, manifest_path: Path) -> Context:
     manifest = read_manifest(manifest_path)
     if manifest.synthetic:
         log.info("the data are synthetic (%s): the numbers of this run stand for themselves", manifest.reason)
+    elif manifest.reason:
+        log.info("a window of the scene is measured, not the whole: %s", manifest.reason)
     return Context(
         study=study,
         config=config,

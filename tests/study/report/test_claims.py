@@ -250,16 +250,9 @@ def test_a_condition_that_is_not_met_leaves_a_claim_open() -> None:
         assert verdict(claim, Frame([*one(9.9, 10.1), filling])) == expected
     assert judged(claim, Frame([*one(9.9, 10.1), filling])).reason.startswith("precondition not met: kernels fill")
     assert judged(claim, one(9.9, 10.1)).reason.startswith("precondition not measured: kernels fill the GPU")
-
-
-def test_a_method_that_a_machine_lacks_is_judged_by_proxy() -> None:
-    proxy = number(Key("m", "padded-onnxruntime"), "ms", 10, 9.9, 10.1, ENOUGH)
-    claim = CLAIM | {"number": "{run}.tensorrt-padded", "proxy": {"tensorrt-padded": ["absent", "padded-onnxruntime"]}}
-    found = judged(claim, frame(proxy))
-    assert (found.verdict, bool(found.proxy)) == (REPRODUCED, True)
-    itself = frame(proxy, number(Key("m", "tensorrt-padded"), "ms", 20, 19, 21, ENOUGH))
-    assert (verdict(claim, itself), judged(claim, itself).proxy) == (NOT, "")
-    assert judged(claim, one(9, 11)).proxy == ""
+    beside = claim | {"precondition": claim["precondition"] | {"beside": True}}
+    found = judged(beside, Frame([*one(9.9, 10.1), filling]))
+    assert found.verdict == REPRODUCED and found.reason.startswith("precondition not met: kernels fill")
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from octopus.errors import InputError
-from octopus_study.names import METHODS, SUBJECT, human, stand_in
+from octopus_study.names import SUBJECT, stand_in
 from octopus_study.report.claims.judgement import Judgement
 from octopus_study.report.claims.outcome import NOT_HERE, Outcome, Verdict, decide
 from octopus_study.report.claims.rules import BOARDS, COMPUTED, Claim, Limits, Rule
 from octopus_study.report.frame import Frame, Key, Number
-from octopus_study.report.missing import by_reason
 from octopus_study.report.text import interval_text, quantity_text, range_text
 from octopus_study.units import require_same_kind, significant, size_of
 
@@ -39,23 +38,23 @@ class _Case(NamedTuple):
 def judge(claim: Claim, frame: Frame) -> Iterator[Judgement]:
     """Yield the verdict on one claim for every machine with results of its study."""
     for machine in frame.machines(claim.study):
-        cases, proxy = [], ""
         try:
             _require_place(claim, machine, frame)
-            proxy = _proxy(claim, machine, frame)
-            _require_condition(claim, machine, frame)
-            cases = list(_cases(claim, machine, frame, proxy))
-            outcome = _together([case.outcome for case in cases])
-            lacking = next((name for name in claim.ids(machine) if not frame.get(_stand_in(claim, name, proxy))), "")
-            if lacking and outcome.verdict != "not reproduced":
-                cases = []
+            cases = list(_cases(claim, machine, frame))
+            lacking = next((name for name in claim.ids(machine) if not frame.get(name)), "")
+            if not cases:
                 raise NotHereError(_why_absent(lacking, frame))
+            beside = _condition(claim, machine, frame)
+            outcome = _together([case.outcome for case in cases])
+            if lacking and outcome.verdict != "not reproduced":
+                raise NotHereError(_why_absent(lacking, frame))
+            outcome = outcome._replace(reason="; ".join(filter(None, (outcome.reason, beside))))
         except NotHereError as why:
-            outcome = Outcome(NOT_HERE, str(why))
-        yield _judgement(claim, machine, frame, cases, outcome, proxy)
+            cases, outcome = [], Outcome(NOT_HERE, str(why))
+        yield _judgement(claim, machine, frame, cases, outcome)
 
 
-def _judgement(claim: Claim, machine: str, frame: Frame, cases: list[_Case], outcome: Outcome, proxy: str) -> Judgement:
+def _judgement(claim: Claim, machine: str, frame: Frame, cases: list[_Case], outcome: Outcome) -> Judgement:
     parts = claim.parts() if claim.number else ()
     limits = [case.limits for case in cases] or [_limits(claim, claim, part, frame) for part in parts]
     target = _once([one.target for one in limits])
@@ -70,7 +69,6 @@ def _judgement(claim: Claim, machine: str, frame: Frame, cases: list[_Case], out
         target,
         _shown(cases, outcome) if cases else _NOTHING,
         *outcome,
-        human(METHODS, proxy) if proxy else "",
         cases[0].number.dataset if cases else "",
         claim.study,
     )
@@ -96,66 +94,40 @@ def _require_place(claim: Claim, machine: str, frame: Frame) -> None:
         raise NotHereError("needs a run without a GPU")
 
 
-def _proxy(claim: Claim, machine: str, frame: Frame) -> str:
-    """Return the method that stands in for the published one; empty where none has to, or none can for all numbers.
-
-    Raises
-    ------
-    NotHereError
-        No number is there.
-    """
-    names = claim.ids(machine)
-    if all(frame.get(name) for name in names):
-        return ""
-    for method, others in claim.proxy.items():
-        for other in others:
-            if all(frame.get(name.replace(method, other)) for name in names):
-                return other
-    if any(frame.get(name) for name in names):
-        return ""
-    absent = {
-        other: _unavailable(names[0].replace(method, other), frame)
-        for method, others in claim.proxy.items()
-        for other in others
-        if method in names[0]
-    }
-    stand_ins = by_reason((human(METHODS, name), why) for name, why in absent.items() if why)
-    raise NotHereError("; ".join(filter(None, (_why_absent(names[0], frame), stand_ins))))
-
-
-def _require_condition(claim: Claim, machine: str, frame: Frame) -> None:
-    """Refuse a machine on which what a claim presumes is not so, or not known."""
+def _condition(claim: Claim, machine: str, frame: Frame) -> str:
+    """Return what stands beside a verdict where that which a claim presumes is not so, or not known; refuse the machine
+    where the claim means nothing without it."""
     condition = claim.precondition
     if condition is None:
-        return
+        return ""
     limits = _limits(condition, claim, "", frame)
     for name in condition.ids(machine):
         number = frame.get(name)
         if number is None:
-            why = _why_absent(name, frame)
-            raise NotHereError(f"precondition not measured: {condition.text} ({why})")
-        verdict = decide(number, limits, exact=not math.isfinite(number.low), windows=True).verdict
-        if verdict != "reproduced":
+            why = f"precondition not measured: {condition.text} ({_why_absent(name, frame)})"
+        else:
+            verdict = decide(number, limits, exact=not math.isfinite(number.low), windows=True).verdict
+            if verdict == "reproduced":
+                continue
             how = "not met" if verdict == "not reproduced" else "not certain"
-            raise NotHereError(f"precondition {how}: {condition.text} ({number.text}, not {limits.text})")
+            why = f"precondition {how}: {condition.text} ({number.text}, not {limits.text})"
+        if condition.beside:
+            return why
+        raise NotHereError(why)
+    return ""
 
 
-def _cases(claim: Claim, machine: str, frame: Frame, proxy: str) -> Iterator[_Case]:
+def _cases(claim: Claim, machine: str, frame: Frame) -> Iterator[_Case]:
     """Yield the numbers that decide and are there, each with its limits and its outcome."""
     for part, names in claim.parts().items():
         limits = _limits(claim, claim, part, frame)
         for name in names:
-            number = frame.get(_stand_in(claim, name.replace("{run}", machine), proxy))
+            number = frame.get(name.replace("{run}", machine))
             if number is None:
                 continue
             if claim.needs == "real-data" and stand_in(number.dataset):
                 raise NotHereError("needs the real VisDrone boxes")
             yield _Case(number, limits, _outcome(claim, number, limits, part, machine, frame))
-
-
-def _stand_in(claim: Claim, name: str, proxy: str) -> str:
-    method = next((method for method, others in claim.proxy.items() if proxy in others), "")
-    return name.replace(method, proxy) if method else name
 
 
 def _limits(rule: Rule, claim: Claim, part: str, frame: Frame) -> Limits:

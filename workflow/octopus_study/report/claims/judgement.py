@@ -23,8 +23,6 @@ class Judgement(NamedTuple):
         What the rule allows, what was published or set, and what was measured.
     verdict, reason : str
         `reason` says why a verdict is no plain one.
-    proxy : str
-        Which method stands in for the published one; empty where none does.
     dataset : str
     """
 
@@ -39,14 +37,8 @@ class Judgement(NamedTuple):
     measured: str
     verdict: Verdict
     reason: str
-    proxy: str
     dataset: str
     study: str
-
-    @property
-    def notes(self) -> list[str]:
-        """What must be known beside a verdict: the method that stands in, and why it is no plain one."""
-        return [f"by proxy, {self.proxy}"] * bool(self.proxy) + [self.reason] * bool(self.reason)
 
 
 def read_claims(path: str | Path) -> list[Judgement]:

@@ -182,9 +182,13 @@ class Rule(BaseModel):
 
 
 class Precondition(Rule):
-    """What must be so on a machine before a claim means anything there; `text` says it."""
+    """What must be so on a machine before a claim means anything there; `text` says it.
+
+    With `beside` the verdict is given all the same, and a second sentence says that it isn't so.
+    """
 
     text: str
+    beside: bool = False
 
 
 class Claim(Rule):
@@ -200,7 +204,6 @@ class Claim(Rule):
     exact: str = ""
     windows: bool = False
     noise: str = ""
-    proxy: dict[str, tuple[str, ...]] = {}
     precondition: Precondition | None = None
 
     @model_validator(mode="after")

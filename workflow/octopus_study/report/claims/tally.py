@@ -10,7 +10,7 @@ from octopus_study.report.claims.outcome import Verdict
 from octopus_study.report.claims.rules import OWN
 
 VERDICTS = get_args(Verdict)
-PUBLISHED_GROUPS = ("arithmetic", "direction", "magnitude", "by proxy")
+PUBLISHED_GROUPS = ("arithmetic", "direction", "magnitude")
 MAJOR, GOALS = "claims of this paper", "goals of this paper"
 # What a group is counted in, too: published claims, and those of them that a measurement could refute.
 _TOGETHER = {name: ("published", "measured") for name in PUBLISHED_GROUPS} | {"arithmetic": ("published",)}
@@ -21,7 +21,7 @@ def group_of(judgement: Judgement) -> str:
     """Return what a verdict is counted with; facts follow from constants and are no claims."""
     if judgement.source == OWN:
         return GOALS if judgement.kind == "goal" else MAJOR
-    return "by proxy" if judgement.proxy else judgement.kind
+    return judgement.kind
 
 
 def tally(judgements: Iterable[Judgement]) -> Tally:

@@ -80,7 +80,7 @@ def _row(claim: Claim, judged: dict[str, Judgement], scopes: list[str]) -> Claim
     cells = [(judged[scope].verdict, judged[scope].measured) if scope in judged else ("", MISSING) for scope in scopes]
     decided = [one for one in known if one.verdict != NOT_HERE]
     verdict = ", ".join(dict.fromkeys(one.verdict for one in decided)) or (NOT_HERE if known else NO_RUN)
-    notes = dict.fromkeys(note for one in decided or known for note in one.notes)
+    notes = dict.fromkeys(one.reason for one in decided or known if one.reason)
     about = (claim.id, claim.claim, claim.source, claim.kind, human({}, claim.study))
     rule = known[0].rule if known else MISSING
     return ClaimRow(*about, rule, verdict, cells, "; ".join(notes) or _lacks(claim) * (not known))

@@ -65,7 +65,7 @@ OWN = (SUBJECT, "published", "n-launches", BOUND)
 _PAIRS = (
     ("published", "tensorrt-padded"),
     ("tensorrt-padded", "published"),
-    # The same padded graph in another runtime: what it says of TensorRT is said by proxy.
+    # The same padded graph in another runtime: a sentence beside the claims on TensorRT.
     ("published", "padded-onnxruntime"),
     ("padded-onnxruntime", "published"),
     *((own, other) for other, own in LIKE.items()),

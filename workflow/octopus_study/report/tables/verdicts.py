@@ -27,14 +27,13 @@ _NOTE = (
 _PUBLISHED = (
     "Published claims by source: yes, reproduced; no, not reproduced. A: arithmetic, computed from data or a seed, so "
     "that no measurement could refute it. D: direction. M: magnitude. F: a fact that follows from constants, which is "
-    "no claim and isn't counted. By proxy: another runtime executes the same graph. In brackets behind a rule: why no "
-    f"machine shown can decide. The sample is that of 1000 VisDrone boxes. {_NOTE}"
+    "no claim and isn't counted. In brackets behind a rule: why no machine shown can decide. The sample is that of "
+    f"1000 VisDrone boxes. {_NOTE}"
 )
 _GOALS = "Goals, set before the studies measured them; and two libraries that are called from C."
 _COUNTS = (
     "Claims by kind and verdict: reproduced / not reproduced / ambiguous / not measurable here. Arithmetic: computed "
-    "from data or a seed. Direction: more, less or no difference. Magnitude: how much, as printed. By proxy: on "
-    "another runtime than the published one."
+    "from data or a seed. Direction: more, less or no difference. Magnitude: how much, as printed."
 )
 
 
@@ -101,8 +100,7 @@ def _cell(judgement: Judgement, outcomes: dict[str, str], told: str) -> str:
         why = _why(judgement)
         return MISSING if why == told or _OTHER_KIND.fullmatch(why) else f"{MISSING} ({why})"
     unsure = judgement.verdict == "ambiguous"  # the caption says why, the interval shows it
-    notes = [note for note in judgement.notes if not (unsure and note == judgement.reason)]
-    notes += ["synthetic"] * stand_in(judgement.dataset)
+    notes = [judgement.reason] * bool(judgement.reason and not unsure) + ["synthetic"] * stand_in(judgement.dataset)
     measured = judgement.measured if unsure else _INTERVAL.sub("", judgement.measured)
     return f"{outcomes[judgement.verdict]}, {measured}" + (f" ({'; '.join(notes)})" if notes else "")
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from octopus_study.baselines.availability import Unavailable, need
-from octopus_study.baselines.graphs import GridSampleGraph, PaddedGraph, Tensor
+from octopus_study.baselines.graphs import Graph, GridSampleGraph, PaddedGraph, Tensor
 from octopus_study.baselines.job import CropJob
 from octopus_study.baselines.method import blocking_stream, require_gpu
 
@@ -88,29 +88,22 @@ class TensorRtEngine:
             raise RuntimeError("TensorRT could not queue the engine; its log says why")
 
 
-class TensorRtPadded(PaddedGraph):
+class _TensorRt(Graph):
+    runtime = TensorRtEngine
+
+    def __init__(self, job: CropJob) -> None:
+        need("tensorrt", "TensorRT")  # before the batch is padded
+        require_gpu(job, "TensorRT")
+        super().__init__(job)
+
+
+class TensorRtPadded(_TensorRt, PaddedGraph):
     """The published comparison's method: crops padded on the host, resized together by an engine."""
 
     name = "tensorrt-padded"
-    runtime = TensorRtEngine
-
-    def __init__(self, job: CropJob) -> None:
-        require_tensorrt(job)  # before the batch is padded
-        super().__init__(job)
 
 
-class TensorRtGridSample(GridSampleGraph):
+class TensorRtGridSample(_TensorRt, GridSampleGraph):
     """An engine with the same answer as Octopus."""
 
     name = "tensorrt-gridsample"
-    runtime = TensorRtEngine
-
-    def __init__(self, job: CropJob) -> None:
-        require_tensorrt(job)
-        super().__init__(job)
-
-
-def require_tensorrt(job: CropJob) -> None:
-    """Raise `Unavailable` if TensorRT is missing, or the job is on the CPU."""
-    need("tensorrt", "TensorRT")
-    require_gpu(job, "TensorRT")

@@ -151,6 +151,7 @@ COST_PARTS: dict[str, str] = _NAMES["cost_parts"]
 SEQUENCE_WORKLOADS: dict[str, str] = _NAMES["sequence_workloads"]
 CONCURRENCY_MODELS: dict[str, str] = _NAMES["concurrency_models"]
 CONCURRENCY_ARMS: dict[str, str] = _NAMES["concurrency_arms"]
+CONCURRENCY_PAIRS: dict[str, str] = _NAMES["concurrency_pairs"]
 CROPS_BESIDE: dict[str, str] = _NAMES["crops_beside"]
 CONCURRENCY_STAGES: dict[str, str] = _NAMES["concurrency_stages"]
 IMAGE_BATCHES: dict[str, str] = _NAMES["image_batches"]
@@ -197,6 +198,7 @@ WORKLOADS_OF = {
     | {name: f"Ladder, {text}" for name, text in LADDER_WORKLOADS.items()}
     | CODE_PATHS
     | INPUTS,
+    "concurrency": CONCURRENCY_PAIRS,
     "detector": DETECTOR_MODELS,
     "drone": {"clip": "Clip"},
     "image_shape": DENOISERS,

@@ -18,7 +18,14 @@ from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.sentinel2 import ATTRIBUTION
 from octopus_study.measure.dependence import PROCESS_BLOCKS
 from octopus_study.measure.rows import read_rows
-from octopus_study.names import ARENA_METHODS, CONCURRENCY_ARMS, IMAGE_BATCHES, LADDER_CHANGES, LADDER_STEPS
+from octopus_study.names import (
+    ARENA_METHODS,
+    CONCURRENCY_ARMS,
+    CONCURRENCY_PAIRS,
+    IMAGE_BATCHES,
+    LADDER_CHANGES,
+    LADDER_STEPS,
+)
 from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame, Key, make_number
@@ -237,6 +244,32 @@ def test_a_way_that_could_not_run_says_why(tmp_path: Path) -> None:
     # The source speaks of kernels that fill the GPU, which is a second sentence; another claim wants its own board.
     assert "precondition not met: kernels fill the GPU" in judged["conc-streams-overlap"].reason
     assert judged["conc-times"].reason == "needs an RTX 2060"
+
+
+def test_two_networks_at_once_are_judged_by_rows_of_their_own(tmp_path: Path) -> None:
+    factors = {"first-alone": 0.5, "sequential": 1, "two-threads": 1.5, "two-processes": 1.2, "batch": 0.9}
+
+    def change(rows: pd.DataFrame) -> pd.DataFrame:
+        one = rows[rows["method"].isin(["sequential", "sequential-again"]) & (rows["quantity"] == "makespan")]
+        one = one[one["workload"] == "two-models"].dropna(subset="value")
+        new = [
+            part.assign(workload=pair, method=name + again, value=part["value"] * factor)
+            for pair in CONCURRENCY_PAIRS
+            for name, factor in factors.items()
+            for again in ("", "-again")
+            for part in [one[one["method"] == f"sequential{again}"]]
+            if not again or name == "sequential"
+        ]
+        return pd.concat([rows, *new], ignore_index=True)
+
+    folder = one_study(tmp_path, "concurrency", change)
+    judged = {one.claim_id: one for one in read_claims(folder / "claims.csv")}
+    found = {name: judged[f"conc-{name}"] for name in ("onnx-threads", "onnx-processes", "onnx-size", "batching")}
+    assert {one.verdict for one in found.values()} == {"reproduced"}
+    assert found["onnx-size"].measured == "3.00\u00d7" and found["onnx-size"].target.startswith("3")
+    assert [row[0] for row in lines(folder, "concurrency") if row[0].startswith("Two ONNX") and "1.50" in row[2]] == [
+        "Two ONNX Runtime sessions: Two threads, two streams"
+    ]
 
 
 @pytest.mark.parametrize(

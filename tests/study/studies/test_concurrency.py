@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 import tiny_torch
 
 from octopus_study.baselines.availability import Unavailable
-from octopus_study.measure import Budget, Case, Method, run_paired, validate_rows
-from octopus_study.studies.concurrency import study
+from octopus_study.measure import Budget, Case, CpuThrottle, Method, run_paired, validate_rows
+from octopus_study.studies.comparison import Comparison
+from octopus_study.studies.concurrency import sessions, study
 from octopus_study.studies.concurrency.arms import ALONE, ARMS, InProcess
 from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY
 from octopus_study.studies.concurrency.processes import PROCESSES, PROCESSES_MPS, Order, Pool
@@ -247,3 +249,34 @@ def test_a_process_that_does_not_begin_leaves_no_daemon_and_no_process():
         assert not daemon.open and PROCESSES_MPS not in pool.methods
         assert not any(each.held for each in members)
     assert gpu.free == 80 * GIB
+
+
+def pair(workload, processes=False):
+    """Two small networks by every way on the CPU; returns by way the answers of its rows."""
+    budget = Budget(min_blocks=3, max_blocks=3, min_seconds=0)
+    settings = SimpleNamespace(processes=processes, max_seconds=1.0)
+    context = SimpleNamespace(
+        device="cpu", config=SimpleNamespace(concurrency=settings), budget_within=lambda seconds: budget, seed=1,
+        workload=SimpleNamespace(frame=np.arange(30000, dtype=np.uint8).reshape(100, 100, 3)), throttle=CpuThrottle(),
+        process=0, processes=lambda layer: 1, measures=lambda *_: True,
+    )  # fmt: skip
+    case = Case("concurrency", "synthetic", workload, 2)
+    rows = study.timed_pair(context, Comparison(case, "makespan", "host", sessions.WAYS[workload]), scale=16)
+    validate_rows(rows)
+    return {row.method: str(row.answer) for row in rows if row.quantity == "makespan"}
+
+
+def test_two_sessions_of_a_network_answer_as_each_alone_and_as_one_of_both():
+    answers = pair("one-model", processes=True)
+    assert set(answers) == {*sessions.WAYS["one-model"], "sequential-again"} and "batch" in answers
+    assert set(answers.values()) == {"same"}
+
+
+def test_a_runtime_that_is_missing_is_a_row_and_the_other_goes_on(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    answers = pair("session-and-torch")
+    assert answers.pop("first-alone") == "same"
+    assert answers.pop("two-processes").endswith("concurrency.processes off")
+    assert set(answers.values()) == {"unavailable: PyTorch is not installed"}
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert all("not installed" in answer or "off" in answer for answer in pair("two-sessions").values())

@@ -1,9 +1,9 @@
-"""The two graphs that ONNX Runtime and TensorRT execute, each written once and valid for every number of boxes.
+"""The graphs that ONNX Runtime executes, and TensorRT the first two, which are valid for every number of boxes.
 
 `padded`: the published comparison's graph. It resizes items of one size, which are crops padded on the host.
 `grid-sample`: frame and boxes go in, and the graph makes the sampling grid itself, clamped at each box's edge, so that
 its answer is that of Octopus. All boxes are sampled as one tall image of a single frame: repeating the frame per box
-would need gigabytes.
+would need gigabytes. `network`: a convolutional network.
 
 The same model serves both runtimes: opset 17 and IR 8 are taken by ONNX Runtime from 1.13 and TensorRT from 8.6 on.
 """
@@ -19,6 +19,7 @@ from octopus_study.baselines.availability import need
 
 OPSET, IR = 17, 8
 FRAME, BOXES, PADDED, CROPS = "frame", "boxes", "padded", "crops"
+IMAGES, FEATURES = "images", "features"
 
 
 class _Graph:
@@ -84,6 +85,24 @@ def padded_model(size: tuple[int, int], mean: Sequence[float], std: Sequence[flo
     _affine(graph, resized, mean, std, CROPS)
     inputs = [graph.value(PADDED, "uint8", ["n", "height", "width", channels])]
     return graph.model("padded", inputs, graph.value(CROPS, "float32", ["n", channels, *size]))
+
+
+def network_model(weights: Sequence[Any], shape: tuple[int, ...]) -> tuple[bytes, tuple[int, ...]]:
+    """3 x 3 convolutions with ReLU, and max-pooling where a weight is None, of images (N, C, H, W) float32 to features;
+    and the shape of these."""
+    graph, source, (count, channels, height, width) = _Graph(), IMAGES, shape
+    for index, weight in enumerate(weights):
+        name = FEATURES if index == len(weights) - 1 else f"layer{index}"
+        if weight is None:
+            source = graph.node("MaxPool", [source], name, kernel_shape=[2, 2], strides=[2, 2])
+            height, width = height // 2, width // 2
+        else:
+            kernel = graph.constant(f"kernel{index}", weight)
+            source = graph.node("Conv", [source, kernel], f"convolved{index}", pads=[1, 1, 1, 1])
+            source, channels = graph.node("Relu", [source], name), len(weight)
+    made = (count, channels, height, width)
+    inputs, output = [graph.value(IMAGES, "float32", shape)], graph.value(FEATURES, "float32", made)
+    return graph.model("network", inputs, output), made
 
 
 def _first(graph: _Graph, count: int) -> list[str]:

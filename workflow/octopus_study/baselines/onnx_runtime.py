@@ -59,6 +59,7 @@ class OnnxRuntimeSession:
         self._ort = need(MODULE, NAME, INSTALL)
         options = self._options(on_gpu)
         self._fix_dimensions(options, model, {item.name: item.shape for item in inputs})
+        self._stream: Any = None
         providers = self._cuda() if on_gpu else [CPU]
         self._session = self._ort.InferenceSession(model, options, providers=providers)
         if on_gpu and CUDA not in self._session.get_providers():  # it fell back to another
@@ -114,6 +115,11 @@ class OnnxRuntimeSession:
     def execute(self) -> None:
         """Run the graph; on a GPU it is queued on a stream that is ordered with the default one."""
         self._session.run_with_iobinding(self._binding, self._run_options)
+
+    def wait(self) -> None:
+        """Wait for what was queued; on a CPU it is done already."""
+        if self._stream is not None:
+            self._stream.sync()
 
 
 class PaddedOnnxRuntime(PaddedGraph):

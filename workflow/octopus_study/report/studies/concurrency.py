@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from octopus_study.measure.statistics import MIN_BLOCKS, Interval, median_interval, ratio_interval
-from octopus_study.names import AGAIN, CONCURRENCY_ARMS
+from octopus_study.names import AGAIN, CONCURRENCY_ARMS, CONCURRENCY_PAIRS
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, Source, joined, make_number, make_text
 from octopus_study.report.measured import floor_of
@@ -41,20 +40,25 @@ if TYPE_CHECKING:
 Columns = tuple[str, str, str]  # workload, method, quantity
 STREAMS, BEST = ("two-streams", "two-threads"), "best-streams"
 FETCH, NO_FETCH, PATTERN = "prefetch", "no-prefetch", "pipeline"
-PROCESSES, PROCESSES_MPS = "two-processes", "two-processes-mps"
-# What is compared: number -> quantity, and the two ways, of which the first is over, or less, the second.
-RATIOS: dict[Columns, tuple[str, str, str]] = {
+PROCESSES, PROCESSES_MPS, FIRST = "two-processes", "two-processes-mps", "first-alone"
+# What is compared: number -> workload and quantity, and the two ways, of which the first is over, or less, the second.
+RATIOS: dict[Columns, tuple[str, str, str, str]] = {
     **{
-        ("arms", name, "over_sequential"): ("makespan", name, BASE)
+        ("arms" if pair == PAIR else pair, name, "over_sequential"): (pair, "makespan", name, BASE)
+        for pair in (PAIR, *CONCURRENCY_PAIRS)
         for name in CONCURRENCY_ARMS
         if name not in (BASE, *ALONE)
     },
-    ("arms", "two-threads", f"over_{PROCESSES}"): ("makespan", "two-threads", PROCESSES),
-    ("latency.visual-odometry", PATTERN, "over_alone"): ("latency_visual_odometry", PATTERN, ALONE[0]),
+    **{
+        ("one-model", name, f"over_{other}"): ("one-model", "makespan", name, other)
+        for name, other in (("two-threads", FIRST), ("batch", "two-threads"), ("batch", PROCESSES))
+    },
+    ("arms", "two-threads", f"over_{PROCESSES}"): (PAIR, "makespan", "two-threads", PROCESSES),
+    ("latency.visual-odometry", PATTERN, "over_alone"): (PAIR, "latency_visual_odometry", PATTERN, ALONE[0]),
 }
-DIFFERENCES: dict[Columns, tuple[str, str, str]] = {
-    (FETCH, "", "overlap_gain"): ("makespan", BASE, FETCH),  # copies beside kernels
-    (FETCH, "", "pinned_gain"): ("makespan", NO_FETCH, BASE),  # memory that the GPU reads by itself
+DIFFERENCES: dict[Columns, tuple[str, str, str, str]] = {
+    (FETCH, "", "overlap_gain"): (PAIR, "makespan", BASE, FETCH),  # copies beside kernels
+    (FETCH, "", "pinned_gain"): (PAIR, "makespan", NO_FETCH, BASE),  # memory that the GPU reads by itself
 }
 # Time in kernels of a traced run, and the share of it in those with a block for every multiprocessor.
 FILLED_BY = ("kernel_time", "kernel_filled")
@@ -69,8 +73,8 @@ def _number(run: Run, columns: Columns, source: Source, unit: str, interval: Ite
     return make_number(_key(run, columns), source, unit, *interval, note=note)
 
 
-def _makespans(run: Run) -> Iterator[tuple[Group, pd.DataFrame]]:
-    for group, rows in groups(run, workload=PAIR, quantity="makespan"):
+def _makespans(run: Run, **equal: str) -> Iterator[tuple[Group, pd.DataFrame]]:
+    for group, rows in groups(run, quantity="makespan", **equal):
         table = pivot(rows)
         if len(table) > 1:
             yield group, table
@@ -98,9 +102,9 @@ def shares(run: Run) -> Iterator[Number]:
     """Yield times of one way over those of another, and what one way takes more than another, in milliseconds."""
     for group, rows in groups(run, layer="host"):
         table = pivot(rows)
-        for columns, (quantity, first, second) in (RATIOS | DIFFERENCES).items():
+        for columns, (workload, quantity, first, second) in (RATIOS | DIFFERENCES).items():
             both = paired(table, first, second)
-            if group.quantity != quantity or len(both) < 2:
+            if (group.workload, group.quantity) != (workload, quantity) or len(both) < 2:
                 continue
             source = group.rows_of(run, f"{first} and {second}")
             if columns in DIFFERENCES:
@@ -118,7 +122,7 @@ def shares(run: Run) -> Iterator[Number]:
 
 def overlaps(run: Run) -> Iterator[Number]:
     """Yield which part of the shorter model each way hides."""
-    for group, table in _makespans(run):
+    for group, table in _makespans(run, workload=PAIR):
         for method in (name for name in CONCURRENCY_ARMS if name in table and name not in ALONE):
             whole = paired(table, *ALONE, method)
             if len(whole) > 1:
@@ -218,6 +222,15 @@ def _time(view: View, key: Key) -> str:
     return f"{cells.time_text(view.frame, key, view.reasons)}{mark}"
 
 
+def _ratio(view: View, key: Key) -> str:
+    place = "arms" if key.workload == PAIR else key.workload
+    return cells.interval(workload=place, n=None, layer="", quantity="over_sequential")(view, key)
+
+
+def _makespan_keys(view: View) -> list[Key]:
+    return [makespan(view, name, pair) for pair in (PAIR, *CONCURRENCY_PAIRS) for name in CONCURRENCY_ARMS]
+
+
 def _latency(model: str):
     """Say the median latency of a model; alone it is the makespan."""
     return lambda view, key: (
@@ -229,13 +242,14 @@ _ARM = {"workload": "arms", "n": None, "layer": ""}
 WAYS = Spec(
     study=STUDY,
     first="Way",
-    label=lambda view, key: CONCURRENCY_ARMS[key.method],
-    cases=lambda view: (
-        [key for key in map(partial(makespan, view), CONCURRENCY_ARMS) if view.text(key)] if timed(view) else []
+    label=lambda view, key: (
+        (CONCURRENCY_PAIRS[key.workload] + ": " if key.workload in CONCURRENCY_PAIRS else "")
+        + CONCURRENCY_ARMS[key.method]
     ),
+    cases=lambda view: [key for key in _makespan_keys(view) if view.text(key)] if timed(view) else [],
     columns={
         "Makespan": _time,
-        "Ratio": cells.interval(**_ARM, quantity="over_sequential"),
+        "Ratio": _ratio,
         "Hidden": cells.interval(**_ARM, quantity="overlap"),
         "Odometry": _latency("visual_odometry"),
         "Matching": _latency("satellite_matching"),
@@ -248,7 +262,8 @@ WAYS = Spec(
     "there. Ratio: makespan / that of one after the other. Hidden: share of the shorter model, (T1 + T2 \u2212 "
     "makespan) / min(T1, T2). Odometry, matching: median latency of each model. From traces of PyTorch's profiler, "
     "which slows the host: share of the time in which a kernel ran, and time in which kernels of two streams ran / "
-    "kernel time of the shorter stream. Memory: what the device lacks while it runs, contexts included.",
+    "kernel time of the shorter stream. Memory: what the device lacks while it runs, contexts included. Below, two "
+    "convolutional networks, by ONNX Runtime or one of them by PyTorch, images on the device.",
     absent=_absent,
     widths=("auto", *("1fr",) * 8),
 )

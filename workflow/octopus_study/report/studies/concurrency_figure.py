@@ -25,9 +25,9 @@ _ROW = 0.19  # inches
 no_times = partial(with_reasons, study=STUDY, sentence=_NO_TIMES)
 
 
-def makespan(view: View, method: str) -> Key:
+def makespan(view: View, method: str, pair: str = PAIR) -> Key:
     """Return the key of the time until both results of a frame pair are there."""
-    return view.key(PAIR, 2, method, quantity="makespan", layer="host")
+    return view.key(pair, 2, method, quantity="makespan", layer="host")
 
 
 def timed(view: View) -> dict[str, Number]:

@@ -125,7 +125,7 @@ def _visual_odometry(frame: NDArray[np.uint8], torch: Any, zoo: Any) -> Pipeline
         Stage("superpoint", ("images",), detected, detect),
         Stage("lightglue", ("images", *detected), ("matches", "matching_scores", "points"), match),
     )
-    images = [_window(frame, 40 + shift, 100 + 2 * shift, *IMAGE) for shift in (0, 8)]
+    images = [window(frame, 40 + shift, 100 + 2 * shift, *IMAGE) for shift in (0, 8)]
     inputs = {"images": _tensor(torch, images)[None]}
     results = ("matches", "matching_scores", "points")
     return Pipeline(VISUAL_ODOMETRY, inputs, stages, results, _odometry, (detector, matcher))
@@ -148,8 +148,8 @@ def _satellite_matching(frame: NDArray[np.uint8], torch: Any, zoo: Any) -> Pipel
         Stage("dinov2", ("tiles",), ("features",), describe),
         Stage("efficientloftr", ("pair",), ("matching_scores", "points"), match),
     )
-    tiles = [_window(frame, 97 * index, 311 * index, TILE, TILE) for index in range(TILES)]
-    pair = [_window(frame, 30 + shift, 500 + shift, PAIR, PAIR) for shift in (0, 16)]
+    tiles = [window(frame, 97 * index, 311 * index, TILE, TILE) for index in range(TILES)]
+    pair = [window(frame, 30 + shift, 500 + shift, PAIR, PAIR) for shift in (0, 16)]
     inputs = {"tiles": _tensor(torch, tiles), "pair": _tensor(torch, pair)[None]}
     results = ("features", "matching_scores", "points")
     return Pipeline(SATELLITE_MATCHING, inputs, stages, results, _satellite, (describer, matcher))
@@ -177,7 +177,8 @@ def _given(torch: Any) -> Any:
     return Given()
 
 
-def _window(frame: NDArray[np.uint8], top: int, left: int, height: int, width: int) -> NDArray[np.uint8]:
+def window(frame: NDArray[np.uint8], top: int, left: int, height: int, width: int) -> NDArray[np.uint8]:
+    """Cut an image from a frame, read beyond its sides from the other side on."""
     rows = (top + np.arange(height)) % frame.shape[0]
     columns = (left + np.arange(width)) % frame.shape[1]
     return frame[rows[:, None], columns]

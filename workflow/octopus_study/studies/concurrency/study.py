@@ -1,4 +1,5 @@
-"""Study `concurrency`: two pipelines of models on one GPU, run in every way that users try.
+"""Study `concurrency`: two pipelines of models on one GPU, run in every way that users try; and two networks, of which
+ONNX Runtime runs one or both.
 
 `makespan` is the time from two pairs of images on the host to both results on the host, in paired blocks over all arms;
 `latency_<pipeline>` is, of the same runs, when each result was there. Outputs must be those of the pipelines alone.
@@ -9,8 +10,10 @@ the GPU says which kernels and copies ran beside each other.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,8 +24,8 @@ from octopus_study.baselines.availability import Unavailable
 from octopus_study.measure import Case, HostClock, Method, PowerCapKept, Row, again, check_answers, run_paired
 from octopus_study.measure.rows import describe
 from octopus_study.status import NO_ANSWER, SAME, Answer, different
-from octopus_study.studies.comparison import Comparison, Part
-from octopus_study.studies.concurrency import models
+from octopus_study.studies.comparison import Comparison, Part, compare
+from octopus_study.studies.concurrency import models, sessions
 from octopus_study.studies.concurrency.arms import ALONE, ARMS, Device, InProcess, stage_runs
 from octopus_study.studies.concurrency.models import NAMES, STAGES, Pipeline
 from octopus_study.studies.concurrency.processes import PROCESSES_MPS, Order, Pool
@@ -52,8 +55,34 @@ def comparisons(dataset: str) -> Iterator[Comparison]:
 
 
 def plan(context: Context) -> list[Part]:
-    """One part, since one pool of processes serves all: two models by every arm."""
-    return [Part(_measure, tuple(comparisons(context.workload.dataset)))]
+    """Two models by every arm, one part, since one pool of processes serves all; and each pair of networks."""
+    dataset = context.workload.dataset
+    pairs = (
+        Comparison(Case(STUDY, dataset, name, 2), "makespan", "host", sessions.WAYS[name]) for name in sessions.PAIRS
+    )
+    return [Part(_measure, tuple(comparisons(dataset))), *(Part(_measure_pair, (pair,)) for pair in pairs)]
+
+
+def _measure_pair(context: Context, part: Part) -> list[Row]:
+    if context.device != "cuda":
+        raise Unavailable(NO_GPU)
+    return timed_pair(context, part.comparisons[0])
+
+
+def timed_pair(context: Context, compared: Comparison, scale: int = 1) -> list[Row]:
+    """Makespans of two networks by every way; `scale` makes their images smaller, for a look at all of it on a CPU."""
+    on_gpu, settings = context.device == "cuda", context.config.concurrency
+    share = sessions.Share(compared.case.workload, (), context.workload.frame, context.seed, on_gpu, scale)
+    made, missing = dict[str, Runnable](), dict[str, str]()
+    with ExitStack() as stack:
+        makers = sessions.makers(share, settings.processes, stack)
+        answers = _checked(makers, sessions.ALONE, made, missing)
+        clock = HostClock(throttle=PowerCapKept() if on_gpu else context.throttle, warm=True)
+        methods, budget = (
+            [Method(name, made[name].run) for name in answers],
+            context.budget_within(settings.max_seconds),
+        )
+        return compare(context, compared, methods, answers, missing, clock=clock, budget=budget, base=BASE)
 
 
 def _measure(context: Context, part: Part) -> Iterator[Row]:
@@ -108,24 +137,13 @@ def _timed(
     """Makespans and latencies of all arms, timed against each other."""
     missing = dict(pool.missing)
     methods: dict[str, Runnable] = {}
-    answers: dict[str, Answer] = {}
-    expected: dict[str, NDArray[Any]] = {}
+    makers = {
+        name: partial(pool.methods.__getitem__, name) if arm.processes else partial(InProcess, arm, device, pipelines)
+        for name, arm in ARMS.items()
+        if name not in missing
+    }
     try:
-        for name, arm in ARMS.items():
-            if name in missing:
-                continue
-            try:
-                methods[name] = pool.methods[name] if arm.processes else InProcess(arm, device, pipelines)
-                methods[name].run()
-                results = methods[name].check()
-                if name in ALONE:  # these come first and are what the others must give
-                    expected |= results
-                if not set(results) <= set(expected):
-                    raise Unavailable("the pipelines alone gave no answer to compare its own with")
-                answers[name] = same(results, expected)
-            except Exception as error:  # one arm that can't run is a row, the others go on
-                missing[name] = describe(error)
-                log.warning("%s: %s", name, missing[name])
+        answers = _checked(makers, ALONE, methods, missing)
         rows = _paired(context, times[0], device, {name: methods[name] for name in answers}, answers)
         lost = pool.still_attached() if PROCESSES_MPS in answers else ""
     finally:
@@ -135,6 +153,31 @@ def _timed(
         missing[PROCESSES_MPS] = lost
         rows = [row for row in rows if row.method != PROCESSES_MPS]
     return [*rows, *(row for comparison in times for row in comparison.missing(missing))]
+
+
+def _checked(
+    makers: Mapping[str, Callable[[], Runnable]],
+    alone: Container[str],
+    made: dict[str, Runnable],
+    missing: dict[str, str],
+) -> dict[str, Answer]:
+    """Make every way and run it; its answer must be that of those alone, which come first."""
+    answers: dict[str, Answer] = {}
+    expected: dict[str, NDArray[Any]] = {}
+    for name, make in makers.items():
+        try:
+            made[name] = make()
+            made[name].run()
+            results = made[name].check()
+            if name in alone:
+                expected |= results
+            if not set(results) <= set(expected):
+                raise Unavailable("what runs alone gave no answer to compare its own with")
+            answers[name] = same(results, expected)
+        except Exception as error:  # one way that can't run is a row, the others go on
+            missing[name] = describe(error)
+            log.warning("%s: %s", name, missing[name])
+    return answers
 
 
 def _paired(

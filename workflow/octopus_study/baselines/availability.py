@@ -17,20 +17,7 @@ T = TypeVar("T")
 
 
 def need(module: str, product: str, install: str = "") -> Any:
-    """Import a package that Octopus doesn't depend on.
-
-    Parameters
-    ----------
-    product : str
-        What people call it.
-    install : str
-        How to get it.
-
-    Raises
-    ------
-    Unavailable
-        It is not installed, or what it links to is missing.
-    """
+    """Import a package that Octopus doesn't depend on; `Unavailable` says `install`, how to get the `product`."""
     hint = f" ({install})" if install else ""
     if not _installed(module):
         raise Unavailable(f"{product} is not installed{hint}")
@@ -47,16 +34,6 @@ def need_torch(device: str, extra: str) -> Any:
     """Torch, able to work on `device` ("cpu" or "cuda"), with as many threads as the library has.
 
     By itself it has those of `OMP_NUM_THREADS`, which Snakemake sets to its `--cores`.
-
-    Parameters
-    ----------
-    extra : str
-        Of the package, that installs it.
-
-    Raises
-    ------
-    Unavailable
-        It is not installed, or finds no GPU.
     """
     torch = need("torch", "PyTorch", f"pip install -e './workflow[{extra}]'")
     if device == "cuda" and not torch.cuda.is_available():

@@ -67,13 +67,7 @@ def _affine(graph: _Graph, source: str, mean: Sequence[float], std: Sequence[flo
 
 
 def padded_model(size: tuple[int, int], mean: Sequence[float], std: Sequence[float]) -> bytes:
-    """Resize and normalise a padded batch, uint8 (N, H, W, C) to float32 (N, C, height, width).
-
-    Parameters
-    ----------
-    size : (int, int)
-        Height and width of the result.
-    """
+    """Resize and normalise a padded batch, uint8 (N, H, W, C) to float32 (N, C, height, width)."""
     graph, channels = _Graph(), len(mean)
     values = graph.node("Cast", [PADDED], "values", to=graph.type("float32"))
     planes = graph.node("Transpose", [values], "planes", perm=[0, 3, 1, 2])
@@ -110,13 +104,7 @@ def _first(graph: _Graph, count: int) -> list[str]:
 
 
 def grid_sample_model(size: tuple[int, int], mean: Sequence[float], std: Sequence[float]) -> bytes:
-    """Crop, resize and normalise: frame uint8 (H, W, C) and boxes float32 (N, 4) to float32 (N, C, height, width).
-
-    Parameters
-    ----------
-    size : (int, int)
-        Height and width of the result.
-    """
+    """Crop, resize and normalise: frame uint8 (H, W, C) and boxes float32 (N, 4) to float32 (N, C, height, width)."""
     graph, channels = _Graph(), len(mean)
     height, width = size
     values = graph.node("Cast", [FRAME], "values", to=graph.type("float32"))

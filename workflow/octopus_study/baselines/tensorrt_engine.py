@@ -18,18 +18,7 @@ if TYPE_CHECKING:
 
 
 class TensorRtEngine:
-    """An engine and its context, on memory that is bound once.
-
-    Parameters
-    ----------
-    inputs : sequence of Tensor
-        Their shapes are the engine's only ones.
-
-    Raises
-    ------
-    Unavailable
-        TensorRT refuses the model.
-    """
+    """An engine and its context, on memory that is bound once; the shapes of the inputs are its only ones."""
 
     def __init__(self, model: bytes, inputs: Sequence[Tensor], output: Tensor, on_gpu: bool) -> None:
         import tensorrt as trt

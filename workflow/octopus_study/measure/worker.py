@@ -49,16 +49,8 @@ class Worker:
 
     What is called is named ``"module:name"``, or by a method's name of the object that `keep` has made there. A call
     that raises raises here: an error of ours as it is, any other as `Unavailable` with its description. An object with
-    the methods `wait_s` and `read` is read whenever that many seconds have passed between requests.
-
-    Parameters
-    ----------
-    name : str
-        What messages call the process.
-    environment : mapping, optional
-        Variables that only this process gets.
-    shows : bool
-        Whether its standard error is this process's; else it is kept for `words`.
+    the methods `wait_s` and `read` is read whenever that many seconds have passed between requests. Its standard error
+    is this process's where it `shows`, else kept for `words`.
     """
 
     def __init__(self, name: str, environment: Mapping[str, str] | None = None, shows: bool = False) -> None:
@@ -112,15 +104,8 @@ class Worker:
         return self.hear(seconds, meanwhile)
 
     def hear(self, seconds: float, meanwhile: Callable[[], object] | None = None) -> Any:
-        """The next answer; `meanwhile` is called now and then until it comes.
-
-        Raises
-        ------
-        WorkerError
-            The process ended, or nothing came in time, after which it is killed.
-        OctopusError
-            What the call raised.
-        """
+        """The next answer, or `WorkerError` where the process ended, or nothing came in time, after which it is killed;
+        `meanwhile` is called now and then until it comes."""
         end = time.monotonic() + seconds
         length = int.from_bytes(self._read(_LENGTH_BYTES, end, seconds, meanwhile), "big")
         kind, value = pickle.loads(self._read(length, end, seconds, meanwhile))

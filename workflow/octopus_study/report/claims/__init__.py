@@ -1,18 +1,4 @@
-"""Published claims, and our own, as rules over numbers.
-
-``formula``, ``units``
-    Arithmetic over ids of numbers.
-``rules``
-    The claims of ``config/claims.yaml``, and what each rule allows on a machine.
-``changes``
-    When each rule last changed.
-``outcome``
-    How a number with its interval stands to the limits.
-``judge``, ``judgement``, ``build``
-    The verdicts, ``claims.csv``.
-``tally``
-    How many ended how.
-"""
+"""Published claims, and our own, as rules over numbers."""
 
 from octopus_study.report.claims.build import build_claims, judge_all
 from octopus_study.report.claims.judge import judge

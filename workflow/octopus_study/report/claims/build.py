@@ -15,17 +15,7 @@ from octopus_study.report.frame import Frame
 
 
 def build_claims(numbers: str | Path, claims_yaml: str | Path, out: str | Path) -> Path:
-    """Judge every claim on every machine and write ``claims.csv``, and beside it how many ended how.
-
-    Parameters
-    ----------
-    numbers : path
-        ``numbers.csv``.
-    claims_yaml : path
-        ``config/claims.yaml``.
-    out : path
-        The CSV to write, one row per claim and machine; the tally is a JSON file of its name.
-    """
+    """Judge every claim on every machine and write ``claims.csv``, and beside it, as JSON, how many ended how."""
     judgements = judge_all(Frame.read(numbers), claims_yaml)
     with atomic_text(Path(out)) as stream:
         writer = csv.writer(stream, lineterminator="\n")

@@ -11,44 +11,25 @@ from octopus_study.report.claims.outcome import Verdict
 
 
 class Judgement(NamedTuple):
-    """The verdict on one claim on one machine: a row of ``claims.csv``.
-
-    Attributes
-    ----------
-    claim_id, claim, source, kind, study : str
-        As in ``config/claims.yaml``.
-    scope, machine : str
-        First part of the machine's ids, and its name.
-    rule, target, measured : str
-        What the rule allows, what was published or set, and what was measured.
-    verdict, reason : str
-        `reason` says why a verdict is no plain one.
-    dataset : str
-    """
+    """The verdict on one claim of ``config/claims.yaml`` on one machine: a row of ``claims.csv``."""
 
     claim_id: str
     claim: str
     source: str
     kind: str
-    scope: str
+    scope: str  # first part of the machine's ids
     machine: str
-    rule: str
-    target: str
+    rule: str  # what it allows
+    target: str  # what was published or set
     measured: str
     verdict: Verdict
-    reason: str
+    reason: str  # why a verdict is no plain one
     dataset: str
     study: str
 
 
 def read_claims(path: str | Path) -> list[Judgement]:
-    """Read ``claims.csv``.
-
-    Raises
-    ------
-    InputError
-        The file has other columns.
-    """
+    """Read ``claims.csv``."""
     with open(path, newline="", encoding="utf-8") as stream:
         header, *records = csv.reader(stream)
     if tuple(header) != Judgement._fields:

@@ -39,17 +39,8 @@ def decide(
 ) -> Outcome:
     """Judge a number by what a rule allows.
 
-    Parameters
-    ----------
-    number : Number
-        With its interval and the number of blocks that this rests on.
-    limits : Limits
-    floor : float
-        Noise floor of the comparison, as a fraction; NaN where it was to be known and isn't.
-    exact : bool
-        Whether the number was computed or counted, so that its value decides.
-    windows : bool
-        Whether its interval is one of a few long windows, or of processes, and not of blocks.
+    `floor` is the noise floor as a fraction, NaN where it was to be known and isn't. An `exact` number was computed or
+    counted, so that its value decides; an interval of `windows` is of a few long ones, or processes, and not of blocks.
     """
     size = size_of(number.unit)
     low, high = number.low * size, number.high * size

@@ -37,25 +37,13 @@ Lookup = Callable[[str], Number]
 
 
 class Limits(NamedTuple):
-    """What a rule allows, in the units that are computed with.
+    """What a rule allows, in the units that are computed with."""
 
-    Attributes
-    ----------
-    low, high : float
-        Ends; infinite where there is none.
-    strict : bool
-        Whether the ends themselves are excluded.
-    target : str
-        What was published or set, as a reader sees it.
-    text : str
-        The rule as a reader would say it: ``1 µs ± 50 %``, ``≤ 1 %``.
-    """
-
-    low: float
+    low: float  # ends, infinite where there is none
     high: float
-    strict: bool
-    target: str
-    text: str
+    strict: bool  # whether the ends themselves are excluded
+    target: str  # what was published or set, as a reader sees it
+    text: str  # the rule as a reader would say it: ``1 µs ± 50 %``, ``≤ 1 %``
 
 
 class Rule(BaseModel):
@@ -122,20 +110,7 @@ class Rule(BaseModel):
         return [name.replace("{run}", machine) for names in self.parts().values() for name in names]
 
     def limits(self, part: str, number_of: Lookup) -> Limits:
-        """Return what it allows.
-
-        Parameters
-        ----------
-        part : str
-            Key of :meth:`parts`.
-        number_of : callable
-            Gives the number of an id.
-
-        Raises
-        ------
-        InputError
-            A formula can't be read, or a unit isn't known.
-        """
+        """Return what it allows for a key of :meth:`parts`; `number_of` gives the number of an id."""
         low, high, unit, text = self._target(part, number_of)
         size, half = size_of(unit), 0.0
         if self.operator == "rounds_to":
@@ -214,13 +189,7 @@ class Claim(Rule):
 
 
 def load_claims(path: str | Path) -> list[Claim]:
-    """Read the claims and check their form.
-
-    Raises
-    ------
-    InputError
-        A claim lacks a field, has an unknown one, or an unknown operator; or two have the same id.
-    """
+    """Read the claims; `InputError` where one lacks a field, has one that isn't known, or the id of another."""
     records = claim_records(Path(path).read_text(encoding="utf-8"))
     claims = [_claim(record, path) for record in records]
     names = [claim.id for claim in claims]
@@ -275,6 +244,5 @@ def _decimals(text: str) -> int:
 
 
 def _printed(value: float, unit: str) -> str:
-    """Show a value of a rule as it was written: these are no measurements, so they have no digits to
-    round."""
+    """Show a value of a rule as it was written: it is no measurement, so it has no digits to round."""
     return with_unit(f"{100 * value:g}", "percent") if unit == "fraction" else with_unit(f"{value:g}", unit)

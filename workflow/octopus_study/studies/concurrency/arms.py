@@ -59,16 +59,8 @@ class Device:
 class PlacedPipeline:
     """A pipeline with memory of its own on the device; two that share weights must not run at the same time.
 
-    Parameters
-    ----------
-    pipeline : Pipeline
-        Its weights must be on the device.
-    stream : optional
-        On which it uploads, computes and downloads; without one, the default stream.
-    sides : int
-        Buffers for its inputs, so that one can be filled while another is read.
-    pageable : bool
-        Whether its inputs on the host are in ordinary memory, from which a copy has to wait.
+    Its inputs have `sides` buffers, so that one can be filled while another is read. From ordinary, `pageable`, memory
+    of the host a copy has to wait.
     """
 
     def __init__(
@@ -159,13 +151,7 @@ def stage_runs(device: Device, pipelines: Iterable[Pipeline]) -> dict[str, Calla
 
 
 class InProcess:
-    """An arm of one process, ready to run.
-
-    Parameters
-    ----------
-    pipelines : mapping
-        By name, at least those that the arm runs, on the device.
-    """
+    """An arm of one process, ready to run, with pipelines that are on the device."""
 
     def __init__(self, arm: Arm, device: Device, pipelines: Mapping[str, Pipeline]) -> None:
         self.arm, self.device, self.side, self._started = arm, device, 0, 0

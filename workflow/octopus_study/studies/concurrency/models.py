@@ -70,13 +70,7 @@ class Pipeline:
 
 
 def load(device: str = "cpu") -> tuple[Any, Any]:
-    """Import PyTorch and transformers, and make what they compute repeatable.
-
-    Raises
-    ------
-    Unavailable
-        One of them is missing, or PyTorch finds no GPU where `device` is ``cuda``.
-    """
+    """Import PyTorch and transformers, and make what they compute repeatable."""
     for name, value in DETERMINISM.items():
         os.environ.setdefault(name, value)
     torch = need_torch(device, "models")

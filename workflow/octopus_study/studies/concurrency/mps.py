@@ -35,23 +35,12 @@ PID_FILE = f"{CONTROL}.pid"
 
 
 class Mps:
-    """A control daemon of our own; a context manager.
-
-    Attributes
-    ----------
-    environment : dict
-        What a process needs to become a client.
-
-    Raises
-    ------
-    Unavailable
-        On entering: the control program is missing, or its daemon doesn't start or answer.
-    """
+    """A control daemon of our own; entering it raises `Unavailable` where it is missing or doesn't start or answer."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
         self._own: dict[str, str] = {}
-        self.environment: dict[str, str] = {}
+        self.environment: dict[str, str] = {}  # what a process needs to become a client
 
     def __enter__(self) -> Mps:
         if shutil.which(CONTROL) is None:
@@ -82,10 +71,7 @@ class Mps:
     def wait_for(self, workers: Iterable[int], seconds: float = 5.0) -> str:
         """Wait until exactly these processes are attached; say what is wrong, or nothing.
 
-        Parameters
-        ----------
-        workers : iterable of int
-            Their process ids. One that is missing runs without MPS, one more would mean that somebody else is served.
+        One that is missing runs without MPS, one more would mean that somebody else is served.
         """
         wanted, until = set(workers), time.monotonic() + seconds
         while (clients := self.clients()) != wanted:

@@ -102,15 +102,7 @@ class Child:
 
 
 class Process(Worker):
-    """The parent's side of a `Child`.
-
-    Parameters
-    ----------
-    environment : mapping, optional
-        Variables that only this process gets.
-    target : str, optional
-        What it makes of the order; tests give their own.
-    """
+    """The parent's side of a `Child`, or of what else `target` makes of the order."""
 
     def __init__(
         self, order: Order, environment: Mapping[str, str] | None = None, target: str = f"{__name__}:Child"
@@ -156,27 +148,9 @@ class Processes:
 
 
 class Pool:
-    """All processes of a run; a context manager that ends them.
+    """All processes of a run, with or without the two arms of two processes; a context manager that ends them.
 
-    Parameters
-    ----------
-    order : Order
-        What all of them have in common; the arm is theirs.
-    free : callable
-        Free memory of the GPU in bytes.
-    processes : bool
-        Whether there are the two arms of two processes.
-    make, mps : callable
-        Make a `Process` and an `Mps`; tests give their own.
-
-    Attributes
-    ----------
-    methods : dict of Processes
-        Those of the two arms that can run.
-    missing : dict of str
-        Why arms can't.
-    notes : dict
-        For the provenance.
+    `free` says how much memory of the GPU is free, in bytes; tests have their own `make` and `mps`.
     """
 
     def __init__(
@@ -189,9 +163,10 @@ class Pool:
     ) -> None:
         self._order, self._free, self._make, self._make_mps = order, free, make, mps
         self._stack = ExitStack()
-        self.methods: dict[str, Processes] = {}
+        self.methods: dict[str, Processes] = {}  # of the arms of two processes, those that can run
+        # Why arms can't
         self.missing = {} if processes else dict.fromkeys((PROCESSES, PROCESSES_MPS), TURNED_OFF)
-        self.notes: dict[str, Any] = {}
+        self.notes: dict[str, Any] = {}  # for the provenance
         self._mps: Mps | None = None
         self._base = 0
         self._contexts = Counter[str]()
@@ -204,13 +179,7 @@ class Pool:
         self._stack.close()
 
     def work(self, memory: Iterable[Comparison]) -> Iterator[Row]:
-        """Everything that needs the GPU's memory to itself; the arms of two processes are ready behind it.
-
-        Parameters
-        ----------
-        memory : iterable of Comparison
-            What is missing in these has rows that say so.
-        """
+        """Everything that needs the GPU's memory to itself; the arms of two processes are ready behind it."""
         memory = list(memory)
         # First the one whose first client also starts the server: `_base` is from before that.
         for name in sorted(ARMS, key=(PROCESSES_MPS, PROCESSES, *ARMS).index):

@@ -53,13 +53,7 @@ UNITS = {name: "ms" if name == "kernel_time" else "fraction" for name in Trace._
 
 
 def record(torch: Any, run: Callable[[], object], times: int) -> list[Trace]:
-    """Profile some runs, each until the GPU is idle.
-
-    Raises
-    ------
-    RuntimeError
-        The profiler saw no kernel, doesn't work on this machine, or its runs can't be told apart.
-    """
+    """Profile some runs, each until the GPU is idle."""
     activity = torch.profiler.ProfilerActivity
     with torch.profiler.profile(activities=[activity.CUDA]) as profiler:
         for _ in range(times):
@@ -86,13 +80,7 @@ def works(trace: dict[str, Any]) -> list[Work]:
 
 
 def runs_of(items: Iterable[Work], times: int) -> list[list[Work]]:
-    """Cut what some runs did into runs: at the longest pauses, which lie between them.
-
-    Raises
-    ------
-    RuntimeError
-        There is no kernel, or the parts are too uneven to be runs of the same work.
-    """
+    """Cut what some runs did into runs: at the longest pauses, which lie between them."""
     items = sorted(items, key=lambda work: work.start)
     spans = _union(items)
     longest = sorted(range(1, len(spans)), key=lambda place: spans[place - 1][1] - spans[place][0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -50,7 +49,6 @@ torch = SimpleNamespace(
     empty=lambda shape, dtype: _empty(shape, dtype),
     empty_like=lambda tensor, device: _empty(tensor.shape, tensor.dtype),
     no_grad=nullcontext,
-    equal=lambda left, right: np.array_equal(left.array, right.array),
 )
 
 
@@ -58,10 +56,7 @@ class Done:
     """An event: nothing is under way, so that it is reached when it is recorded."""
 
     def record(self, stream: Any = None) -> None:
-        self.at = time.perf_counter_ns()
-
-    def elapsed_time(self, later: Done) -> float:
-        return (later.at - self.at) / 1e6
+        pass
 
     def query(self) -> bool:
         return True

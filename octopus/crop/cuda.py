@@ -190,7 +190,7 @@ class StreamLauncher(Launcher):
 
 
 class PlainLauncher(Launcher):
-    """Launches the kernels with a column per thread, `crop`, `antialias` and `sampled`, for what `stream` can't do."""
+    """Launches the kernels of `per_column`, for what `stream` can't do."""
 
     def __init__(self, spec: CropSpec, values: int = 0, maps: bool = False) -> None:
         super().__init__(spec, values, maps)

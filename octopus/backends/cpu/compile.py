@@ -142,8 +142,10 @@ def to_object(function: Callable[..., None], entry: str = "", processor: str = "
     from llvmlite import binding
 
     text = to_text(function) + entry.format(entry=ENTRY, kernel=SYMBOL)
-    # Where a function begins within a line of the cache decides on up to a third of its loops' time.
-    module = binding.parse_assembly(re.sub(r"^(define .*) \{$", r"\1 align 64 {", text, flags=re.MULTILINE))
+    # Where a function begins within a line of the cache decides on up to a third of its loops' time. With Numba's
+    # debug information there is a reference to it behind the place for that.
+    text = re.sub(r"^(define .*?)( !dbg !\d+)? \{$", r"\1 align 64\2 {", text, flags=re.MULTILINE)
+    module = binding.parse_assembly(text)
     cpu, features = (processor, "") if processor else _host()
     machine = binding.Target.from_default_triple().create_target_machine(
         cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small", jit=True
@@ -180,7 +182,10 @@ def _set_numba_up() -> None:
     """Let Numba make its engine while that is to optimise: it serves whatever else this process compiles, too."""
     import numba
 
-    numba.njit("void()")(lambda: None)
+    def nothing() -> None:
+        pass
+
+    numba.njit("void()")(nothing)
 
 
 def link(code: bytes, symbol: str = SYMBOL) -> int:

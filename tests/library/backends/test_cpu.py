@@ -156,6 +156,11 @@ def test_kernels_are_compiled_where_numba_is_switched_off_for_debugging(tmp_path
     assert run_python(FIRST_CROP, OCTOPUS_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="1")[0].endswith("True")
 
 
+def test_kernels_are_compiled_where_numba_adds_debug_information(tmp_path):
+    shown, said = run_python(FIRST_MEAN, OCTOPUS_CACHE_DIR=str(tmp_path), NUMBA_DEBUGINFO="1")
+    assert shown.endswith("True") and not said
+
+
 def test_of_processes_that_start_together_one_compiles(tmp_path):
     command, environment = ([sys.executable, "-c", FIRST_MEAN], os.environ | {"OCTOPUS_CACHE_DIR": str(tmp_path)})
     started = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]

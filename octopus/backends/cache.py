@@ -158,13 +158,6 @@ def store(name: str, content: str | bytes) -> None:
         _warn(folder, reason, kept)
 
 
-def forget(name: str) -> None:
-    """Keep nothing under that name any more."""
-    for folder in _folders():
-        with suppress(OSError):
-            (folder / name).unlink()
-
-
 @cache
 def _warn(folder: Path, reason: str, spare: Path | None) -> None:
     """Once per process and reason."""

@@ -181,7 +181,8 @@ def tuned(device: str) -> dict[str, Any]:
         stored = {}
     found: dict[str, Any] = {"pointwise": DEFAULT, "stencil": DEFAULT, "threshold": DEFAULT_THRESHOLD}
     for name, value in stored.items() if isinstance(stored, dict) else ():
-        if is_strategy(value) or (name == "threshold" and type(value) is int and 0 < value <= INT32_MAX):
+        is_threshold = type(value) is int and 0 < value <= INT32_MAX
+        if is_threshold if name == "threshold" else is_strategy(value):
             found[name] = value
     return found
 

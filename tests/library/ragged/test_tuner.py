@@ -63,7 +63,9 @@ def test_the_choice_is_kept_and_used_by_auto():
     assert blockmap.tuned("cpu")["stencil"] == "thread_search" and blockmap.tuned("cpu")["threshold"] == 4096
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"pointwise": "magic", "threshold": -1}'])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"pointwise": "magic", "threshold": -1}', '{"pointwise": 4096, "threshold": "lookup"}']
+)
 def test_a_damaged_file_is_no_choice(text):
     blockmap.store("cpu", {}, 1)
     next(blockmap.cache.cache_dir().glob("tuned-*")).write_text(text)

@@ -231,15 +231,21 @@ def smart_rows(call: Call) -> Any:
     own = {"patch": asked["patch_size"], "merge": asked["merge_size"], "temporal": asked["temporal_patch_size"]}
     if call.pil:
         own["dtype"] = call.dtype
-    limits = {"min_pixels": size.shortest_edge, "max_pixels": size.longest_edge}
-    rows, grid = _rows(call, partial(ops.smart_sizes, factor=factor, **limits), **own)
+
+    def rule() -> Any:
+        return partial(ops.smart_sizes, factor=factor, min_pixels=size.shortest_edge, max_pixels=size.longest_edge)
+
+    rows, grid = _rows(call, rule, **own)
     return call.answer(pixel_values=rows, image_grid_thw=grid)
 
 
 def fit_rows(call: Call) -> Any:
     """As many patch rows for every image, with a mask: SigLIP2 of the NaViT kind."""
     asked, patch, most = call.asked, call.asked["patch_size"], call.asked["max_num_patches"]
-    rule = partial(ops.fit_sizes, patch=patch, max_rows=most)
+
+    def rule() -> Any:
+        return partial(ops.fit_sizes, patch=patch, max_rows=most)
+
     rows, _, shapes = _rows(call, rule, patch=patch, order="PPC", max_rows=most)
     counts = np.asarray(shapes).prod(1, keepdims=True)
     mask: Any = (np.arange(most) < counts).astype(np.int32)  # on the host, as there
@@ -248,9 +254,9 @@ def fit_rows(call: Call) -> Any:
     return call.answer(pixel_values=call.listed(rows), pixel_attention_mask=call.listed(mask), spatial_shapes=shown)
 
 
-def _rows(call: Call, rule: Any, **own: Any) -> Any:
-    """Patch rows at the sizes that a rule makes, or at those that images have."""
-    sizes = call.once("sizes", lambda: rule) if call.asked["do_resize"] else np.asarray
+def _rows(call: Call, rule: Callable[[], Any], **own: Any) -> Any:
+    """Patch rows at the sizes of a rule, or without `do_resize`, which needs no limits, at those that images have."""
+    sizes = call.once("sizes", rule) if call.asked["do_resize"] else np.asarray
     if not call.pil:
         return call.launch("patch_rows", call.images, sizes, **own)
     sizes = sizes(np.array(call.sides))

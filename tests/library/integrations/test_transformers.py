@@ -212,6 +212,12 @@ def test_limits_of_a_call(backend):
     compare(navit, pictures(), backend, patch_size=14, max_num_patches=100, return_tensors="pt")
 
 
+@pytest.mark.parametrize("name", ["Qwen2VLImageProcessor", "Siglip2ImageProcessor"])
+def test_images_that_are_not_resized_need_no_size(name, backend):
+    processor = make(named(name, backend), size=None, do_resize=False)
+    compare(processor, whole(112), backend, size=None, return_tensors="pt")
+
+
 INPUTS = {
     "NumPy (H, W, C)": lambda one: one,
     "NumPy (C, H, W)": lambda one: one.transpose(2, 0, 1),

@@ -143,9 +143,10 @@ def _listed(value: Any, name: str) -> Any:
 def _checked(array: Any, name: str) -> Any:
     """A dense array of numbers, on which its own library then works."""
     if family(array) not in ("numpy", "torch", "cupy"):
+        or_list = "" if name == "transform" else ", or a list"
         raise InputError(
-            f"{name} is {shown_type(array)}; pass a NumPy, torch or CuPy array (torch.as_tensor and cupy.asarray take "
-            "device arrays without a copy)"
+            f"{name} is {shown_type(array)}; pass a NumPy, torch or CuPy array{or_list}"
+            " (torch.as_tensor and cupy.asarray take device arrays without a copy)"
         )
     check_dense(array, name)
     if "int" not in str(array.dtype) and "float" not in str(array.dtype):

@@ -23,7 +23,7 @@ SOURCE = Source("cuframe", "who/what", "c0ffee", {"src/a.cu": ("a.cu", hashlib.s
 def alone(tmp_path, monkeypatch):
     """No network, a cache and a mirror of one's own, and a device that needs no GPU."""
 
-    def unreachable(url, path, **_):
+    def unreachable(url, path, check, **_):
         if not Path(path).exists():
             raise DataError(f"can't reach {url}")
 

@@ -116,6 +116,7 @@ def test_a_download_says_what_it_needs_and_asks_for_room_first(server, tmp_path,
         ):
             download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **needs)
     assert (tmp_path / "data.bin.part").read_bytes() == CONTENT[:100_000]
+    caplog.clear()
     with caplog.at_level(logging.INFO):
         download(server.put("data.bin", CONTENT), tmp_path / "data.bin", **needs)
     said = [line for line in caplog.messages if "bytes of memory" in line]

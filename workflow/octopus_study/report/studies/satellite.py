@@ -90,14 +90,21 @@ def _rule(run: Run, frame: Frame, tiles: Number, rule: str) -> Iterator[Number]:
             "processing / (processing + downlink of the kept tiles)",
         ),
     )
-    scene = {"workload": tiles.workload, "n": tiles.n}
-    counted = where(**scene, method=(rule, "scene"), layer="deterministic", quantity=_COUNTED)
-    timed = either([counted, where(**scene, method=SUBJECT, layer="host", quantity="end_to_end")])
+    counted = _counted(tiles, rule)
+    timed = either(
+        [counted, where(workload=tiles.workload, n=tiles.n, method=SUBJECT, layer="host", quantity="end_to_end")]
+    )
     for (name, unit), (ends, note) in zip(_GAINS.items(), values, strict=True):
         if math.isfinite(ends[0]):
             source = tiles.source._replace(selector=timed if len(ends) > 1 else counted)
             key = run.key(tiles.workload, tiles.n, rule, quantity=name)
             yield make_number(key, source, unit, *ends, note=note)
+
+
+def _counted(tiles: Number, rule: str) -> str:
+    """The rows of a scene and of what a rule keeps of it."""
+    methods = (rule, "scene")
+    return where(workload=tiles.workload, n=tiles.n, method=methods, layer="deterministic", quantity=_COUNTED)
 
 
 def answers(run: Run) -> Iterator[Number]:
@@ -121,7 +128,9 @@ def of_published_scene(run: Run) -> Iterator[Number]:
             continue
         counted = (frame.get(tiles.key.but(quantity=name)) for name in ("tiles", "scene_downlink_time"))
         kept = (frame.get(tiles.key.but(method=RULE, quantity=name)) for name in _KEPT)
-        numbers = {one.quantity: one for one in (*filter(None, (*counted, *kept)), *_rule(run, frame, tiles, RULE))}
+        rows = _counted(tiles, RULE)
+        numbers = {one.quantity: one._replace(selector=rows) for one in (*counted, *kept) if one}
+        numbers |= {one.quantity: one for one in _rule(run, frame, tiles, RULE)}
         for place, names in _PLACES.items():
             if place == "tiling" or (tiles.workload == PUBLISHED and not tiles.synthetic):
                 found |= {run.key(place, quantity=name): numbers[name] for name in names if name in numbers}

@@ -59,7 +59,11 @@ _ROWS = (
 
 
 def crop_resize(frame: Tensor, boxes: Tensor, size: Any = (224, 224), **options: Any) -> Any:
-    """`octopus.crop_resize` of tensors; boxes of int32, int64, float32 or float64.
+    """`octopus.crop_resize` of tensors, which torch may compile and export.
+
+    `frame` is (H, W, C) or (F, H, W, C), uint8, uint16 or float32; `boxes` (N, 4) or maps (N, 2, 3), int32, int64,
+    float32 or float64. Returns a tensor (N, C, height, width) or (N, height, width, C), with `letterbox` a pair of it
+    and the transforms (N, 4), float32; raises `InputError` as `octopus.crop_resize`, while compiling, too.
 
     While torch compiles `mean` and `std` of each item are tensors (N, C), and there are no frames of video.
     """
@@ -76,7 +80,12 @@ def crop_resize(frame: Tensor, boxes: Tensor, size: Any = (224, 224), **options:
 
 
 def resize(images: Sequence[Tensor], size: Any, **options: Any) -> Any:
-    """`octopus.images.resize` of a list of tensors."""
+    """`octopus.images.resize` of a list of tensors, which torch may compile and export.
+
+    `images` are (H, W, C), (C, H, W) or (H, W), uint8, uint16 or float32. Returns a tensor (N, C, height, width) or
+    (N, height, width, C), with `letterbox` a pair of it and the transforms (N, 4), float32; raises `InputError` as
+    `octopus.images.resize`, while compiling, too.
+    """
     if not torch.compiler.is_compiling():
         return of_images.resize(images, size, **options)
     _check_list(images)
@@ -86,7 +95,10 @@ def resize(images: Sequence[Tensor], size: Any, **options: Any) -> Any:
 
 
 def patch_rows(images: Sequence[Tensor], sizes: Any, **options: Any) -> tuple[Tensor, ...]:
-    """`octopus.images.patch_rows` of a list of tensors.
+    """`octopus.images.patch_rows` of a list of tensors, which torch may compile and export.
+
+    `images` as in `resize`. Returns `rows, grid`, or with `max_rows` `rows, mask, shapes`; raises `InputError` as
+    `octopus.images.patch_rows`, while compiling, too; then also for a rule of another name.
 
     While torch compiles a rule for `sizes` is `smart_sizes` or `fit_sizes` of `octopus.images`, or a
     `functools.partial` of one with limits by name.

@@ -242,7 +242,8 @@ def ragged(images: Sequence[Any], source: str | None = None) -> RaggedBatch:
     Parameters
     ----------
     images : sequence of arrays, or of PIL.Image.Image
-        On the host, as of `octopus.images.resize`: of NumPy, torch or Pillow, whatever their strides.
+        On the host, as of `octopus.images.resize`: uint8, uint16 or float32, all of one dtype and number of channels;
+        of NumPy, torch or Pillow, whatever their strides.
     source : {"HWC", "CHW"}, optional
         As of `octopus.images.resize`: for images of so few pixels that channels can't be told from rows or columns.
 

@@ -21,7 +21,7 @@ class Slices(NamedTuple):
     Attributes
     ----------
     batch : array
-        As `octopus.crop_resize` makes it.
+        (N, C, height, width) or (N, height, width, C), as `octopus.crop_resize` makes it.
     shift_amount : list of [x, y]
         Where each slice begins in the image, in pixels: `shift_amount=` of `convert_original_predictions`.
     full_shape : list of [height, width]

@@ -328,10 +328,6 @@ def _values_of(count: int, value: Callable) -> Callable:
     """A device function: so many neighbouring values of an output row as a tuple."""
 
     @device
-    def one(start, change, weight, gains, biases, j):
-        return (value(start, change, weight, gains, biases, j),)
-
-    @device
     def two(start, change, weight, gains, biases, j):
         return (
             value(start, change, weight, gains, biases, j), value(start, change, weight, gains, biases, j + 1),
@@ -344,7 +340,7 @@ def _values_of(count: int, value: Callable) -> Callable:
             value(start, change, weight, gains, biases, j + 2), value(start, change, weight, gains, biases, j + 3),
         )  # fmt: skip
 
-    return {1: one, 2: two, 4: four}[count]
+    return {2: two, 4: four}[count]
 
 
 def _emitter(columns: int, planes: int, store: Callable, value: Callable) -> Callable:
@@ -352,12 +348,14 @@ def _emitter(columns: int, planes: int, store: Callable, value: Callable) -> Cal
 
     Pairs share what a row needs: 110 to 74 million instructions of a warp. The last argument is `_pixel_emitter`'s.
     """
-    values_of = _values_of(columns, value)
+    values_of = value if columns == 1 else _values_of(columns, value)
 
     @device
     def emit(out, at, plane, start, change, weight, gains, biases, skip):
         for c in range(planes):
-            store(out, at + np.int64(c) * plane, values_of(start, change, weight, gains, biases, c * columns))
+            made = values_of(start, change, weight, gains, biases, c * columns)
+            # numba-cuda-mlir 0.6.0 can't compile a function that returns a tuple of one.
+            store(out, at + np.int64(c) * plane, (made,) if columns == 1 else made)
 
     return emit
 

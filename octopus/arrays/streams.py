@@ -64,7 +64,7 @@ def device_for(frame: ArrayView, device: Any, name: str = "frame") -> str:
 def wait_for_producers(queue: Any, *arrays: ArrayView) -> None:
     """Order `queue` behind the streams on which other libraries may still be writing.
 
-    A tensor of torch that knows such a stream was made on the way, so that nobody but torch looks after its memory. A
+    A tensor of torch that knows such a stream was made on the way, so that torch alone looks after its memory. A
     graph that such a stream is no part of would be spoilt by waiting.
     """
     for array in arrays:

@@ -94,7 +94,7 @@ class Call(NamedTuple):
 
 
 class HostItems(NamedTuple):
-    """What of `Items` lies on the host, as the kernels read it: copies that nobody changes."""
+    """What of `Items` lies on the host, as the kernels read it: copies, so that no caller changes them."""
 
     frame_index: np.ndarray | None = None
     flip: np.ndarray | None = None
@@ -208,7 +208,7 @@ def on_host(items: Items, frames: int) -> HostItems:
     """The arrays of a run that lie on the host, after checking all of their values."""
     index, flip, mean, std = (None if array is None or array.device != "cpu" else array.numpy() for array in items[:4])
     if index is not None:
-        index = np.array(index)  # nobody changes it while it is checked, and read by the kernels
+        index = np.array(index)  # a copy, so that no caller changes it while it is checked and read
         right = f"but there are {frames} frames, counted from 0"
         _check_values("frame_index", index, (index >= 0) & (index < frames), right)
         index = index.astype(np.int32, copy=False)

@@ -26,7 +26,7 @@ from octopus.kernels.cuda.tiles import IMAGE_COLUMNS, IMAGE_ROWS, PAD_BLOCKS, PA
 
 TENSOR_CAPABILITY = (8, 0)  # from here on the tensor cores multiply int8
 SIDES = (10, 12, 14, 16)  # of patches that are a warp's block
-MAX_PIXEL_STEP = 4  # bytes; farther apart, most of what is loaded is nobody's
+MAX_PIXEL_STEP = 4  # bytes; farther apart, most of what is loaded is of no use
 # Blocks of more bands spend less on their weights: on an H200 8 bands were 2 to 11 % faster than 4, those 22 to 24 %
 # faster than 2. With fewer blocks than processors, or than two rounds of long ones, that gain is lost to idle ones.
 MANY_BANDS, MANY_BLOCKS = 8, 4  # a processor's blocks

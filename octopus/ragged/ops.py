@@ -62,7 +62,7 @@ def normalize(batch: RaggedBatch, mean: Any, std: Any, *, out: Any = None, **opt
 
     The division is a multiplication by the inverse, which differs from it in the last bit. Numbers are in the unit of
     the values: 0 to 255 for uint8. A standard deviation on the host must be positive; one on the GPU must be of torch
-    or CuPy, and nobody sees whether it is. `out` is float32, and may be the values if they are, too.
+    or CuPy, and nothing checks whether it is. `out` is float32, and may be the values if they are, too.
 
     Returns
     -------

@@ -55,7 +55,7 @@ class _Job:
                 self._done.release()
 
     def close(self) -> None:
-        """Let nobody else join, and wait for those who have, in the caller's memory; Ctrl-C may end it before."""
+        """Close it to others, and wait for those who have joined, in the caller's memory; Ctrl-C may end it before."""
         with self._lock:
             self._open = False
             waits = self._helpers > 0

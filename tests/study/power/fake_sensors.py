@@ -88,6 +88,7 @@ class FakeBoard:
     def __init__(self, watts: float = 125.0, limit_mw: int = 700_000, instant: bool = True) -> None:
         self.watts, self.limit_mw, self.instant = watts, limit_mw, instant
         self.counter_mj = 2_421_335
+        self.mig = (0, 0)
         self.broken: dict[str, str] = {}
         self._rest = 0.0
 
@@ -99,6 +100,10 @@ class FakeBoard:
     def nvmlDeviceGetTotalEnergyConsumption(self, device: Any) -> int:  # noqa: N802  (NVML's name)
         self._fail("nvmlDeviceGetTotalEnergyConsumption")
         return self.counter_mj
+
+    def nvmlDeviceGetMigMode(self, device: Any) -> tuple[int, int]:  # noqa: N802
+        self._fail("nvmlDeviceGetMigMode")
+        return self.mig
 
     def nvmlDeviceGetPowerUsage(self, device: Any) -> int:  # noqa: N802
         self._fail("nvmlDeviceGetPowerUsage")

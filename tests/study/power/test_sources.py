@@ -154,6 +154,13 @@ def test_a_board_that_tells_less_is_read_by_the_next_best(broken: str, found: tu
     assert source.averaged_seconds == (0.0 if "INSTANT" in found[0] else 1.0)
 
 
+def test_a_slice_of_a_board_has_no_power_of_its_own() -> None:
+    board = FakeBoard()
+    board.mig = (1, 1)
+    with pytest.raises(SensorError, match="MIG: its power is that of the whole board"):
+        NvmlSource(board, "board")
+
+
 def test_the_board_is_the_one_of_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_nvml, "session", lambda: (FakeBoard(watts=77.0), "board of CUDA's first device"))
     assert SourceSpec("nvml").open().read().power.watts == 77.0

@@ -51,6 +51,8 @@ class NvmlSource(PowerSource):
                 raise SensorError(f"it doesn't answer ({_why_closed()})")
             nvml, device = opened
         self._nvml, self._device = nvml, device
+        if self._is_sliced():
+            raise SensorError("MIG: its power is that of the whole board, of which this process has a slice", "scope")
         self._channel = Channel("nvml", 0)
         self._instant = self._has_instant()
         self.averaged_seconds = 0.0 if self._instant else AVERAGED_SECONDS
@@ -108,6 +110,12 @@ class NvmlSource(PowerSource):
             return getattr(self._nvml, function)(self._device, *arguments)
         except Exception as error:  # pynvml has one exception per error code; all mean that nothing was read
             raise SensorError(f"{function}: {error}") from None
+
+    def _is_sliced(self) -> bool:
+        """Tell whether the board is split by MIG, where CUDA sees one slice and NVML's power has no smaller part."""
+        with suppress(SensorError):
+            return bool(self._get("MigMode")[0])
+        return False
 
     def _has_instant(self) -> bool:
         with suppress(SensorError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -12,17 +13,31 @@ from committed_runs import PAPER
 from octopus.errors import InputError
 from octopus_study.errors import DataError
 from octopus_study.report.frame import Frame
-from octopus_study.report.paper import DOCUMENTS, build_paper, check_paper, referenced_ids, unknown_ids
+from octopus_study.report.paper import DOCUMENTS, build_paper, build_time, check_paper, referenced_ids, unknown_ids
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 @pytest.mark.parametrize("report", ["full", "alone", "old"])
 def test_both_documents_are_typeset(
-    report: str, document: str, all_figures: Path, request: pytest.FixtureRequest, tmp_path: Path
+    report: str,
+    document: str,
+    all_figures: Path,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     folder: Path = request.getfixturevalue(report)
     pdf = build_paper(PAPER, folder, all_figures, tmp_path / "some.pdf", document)
     assert pdf.read_bytes().startswith(b"%PDF") and pdf.stat().st_size > 100_000
+    dates = set(re.findall(rb"D:(\d{8})", pdf.read_bytes()))
+    assert dates == {b"19700102"}, "the PDF carries the date of its source, whenever it is built"
+
+
+def test_the_date_of_the_source_is_the_newest_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    assert build_time(tmp_path) == 0, "no repository"
+    assert build_time(PAPER) > 1_700_000_000 or not (PAPER.parent / ".git").exists()
 
 
 def test_typst_resolves_aliases_and_refuses_unknown_ids(full: Path, tmp_path: Path) -> None:

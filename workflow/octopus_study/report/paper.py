@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import which
 
 from octopus.errors import InputError
 from octopus_study.errors import DataError
@@ -66,6 +68,7 @@ def build_paper(
                     root=root,
                     sys_inputs=inputs | {"nudge": str(nudge)},
                     ignore_system_fonts=True,
+                    timestamp=build_time(main.parent),
                 )
         except (typst.TypstError, RuntimeError) as error:
             if any(fault in str(error) for fault in _TAG_FAULTS) and nudge + 1 < _NUDGES:
@@ -73,6 +76,19 @@ def build_paper(
             raise DataError(f"Typst can't compile {main}: {error}") from error
         break
     return Path(out)
+
+
+def build_time(folder: Path) -> int:
+    """Return the date that the PDF carries, in seconds: ``SOURCE_DATE_EPOCH``, else the newest commit's, else 1970.
+
+    The clock would make two builds of one commit differ.
+    """
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if given.isdigit():
+        return int(given)
+    command = ["git", "-C", str(folder), "log", "-1", "--format=%ct"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() if which("git") else ""
+    return int(found or 0)
 
 
 def typst_inputs(

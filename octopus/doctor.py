@@ -37,7 +37,7 @@ def diagnose() -> list[Finding]:
     for part, check in (*CHECKS, *added):
         try:
             findings.extend(check.load()() if isinstance(check, EntryPoint) else check())
-        except Exception as error:  # the doctor must answer also on a machine that nobody foresaw
+        except Exception as error:  # the doctor must answer also on an unforeseen machine
             text = f"{type(error).__name__}: {error}"
             findings.append(Finding(part, "check", BROKEN, text, "please report this as a bug"))
     return sorted(findings, key=lambda finding: (*PARTS, finding.part).index(finding.part))

@@ -1,4 +1,4 @@
-"""Page-locked memory that the host writes and the GPU copies, which nobody overwrites before it is copied."""
+"""Page-locked memory that the host writes and the GPU copies, and which stays as it is until it is copied."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Staging:
         self._next, self._fixed = 0, bool(nbytes)
 
     def take(self, nbytes: int) -> Slot:
-        """A slot of at least so many bytes, free to be written; the others let go of what nobody needs any more."""
+        """A slot of at least so many bytes, free to be written; the others let go of what was copied."""
         for other in self._slots:
             if other is not None and other._kept and other._copied.is_done:
                 other._kept = ()

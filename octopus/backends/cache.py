@@ -166,7 +166,7 @@ def _warn(folder: Path, reason: str, spare: Path | None) -> None:
 
 
 def _place(folder: Path, name: str) -> Path:
-    """Path of that name in a folder to which nobody else may write, whatever the umask."""
+    """Path of that name in a folder to which no other user may write, whatever the umask."""
     path = folder / name
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

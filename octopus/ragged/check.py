@@ -23,7 +23,7 @@ Element = TypeVar("Element", bound=np.generic)
 
 
 def sealed(array: NDArray[Element]) -> NDArray[Element]:
-    """A read-only view of an array that nobody else has; NumPy refuses to make such a view writeable again."""
+    """A read-only view of an array that nothing else refers to; NumPy refuses to make such a view writeable again."""
     array.setflags(write=False)
     return array.view()
 

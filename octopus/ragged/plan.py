@@ -121,7 +121,7 @@ class RaggedPlan(Plan):
         self.strategy = _resolve(strategy, operation, batch, self.device)
         self.out_dtype = np.dtype(result_dtype(operation, batch.dtype))
         self._sides = image_sides(operation, batch)
-        # Those of the images of a stencil, which must not trust offsets that nobody has checked.
+        # Those of the images of a stencil, which must not trust unchecked offsets.
         self._shapes = batch.shapes if operation in STENCILS else None
         self._offsets: NDArray[np.int64] | None = batch.offsets if batch.offsets_on_host else None
         if self._offsets is None and self._shapes is not None:
@@ -383,7 +383,7 @@ def _checked_map(found: Any, strategy: str, offsets: NDArray[np.int64] | None) -
         told = f"of strategy {found.strategy}" if isinstance(found, BlockMap) else type(found).__name__
         raise InputError(f"made must be a BlockMap of strategy {strategy}, found one {told}")
     if offsets is None:
-        raise InputError("the offsets are in GPU memory, where nobody sees whether made fits; leave it out")
+        raise InputError("the offsets are in GPU memory, so that made can't be checked against them; leave it out")
     if len(found.offsets) != len(offsets) or found.offsets[-1] != offsets[-1]:
         raise InputError(
             f"the map is for {len(found.offsets) - 1} items and {found.offsets[-1]} elements; "

@@ -92,7 +92,7 @@ def check_tile_form(tiles: ArrayView) -> None:
 
 def host_tiles(tiles: NDArray[Any], spec: ImageSpec) -> NDArray[np.int32]:
     """Tiles on the host as int32, a copy, none of them empty or beyond the image."""
-    tiles = tiles.copy()  # nobody changes it while it is checked
+    tiles = tiles.copy()  # the caller can't change it while it is checked
     x1, y1, x2, y2 = tiles.T
     good = (x1 >= 0) & (y1 >= 0) & (x2 <= spec.width) & (y2 <= spec.height) & (x1 < x2) & (y1 < y2)
     if not good.all():

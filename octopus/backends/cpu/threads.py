@@ -1,6 +1,6 @@
 """Threads that share the blocks of a CPU kernel.
 
-A kernel counts its blocks in memory that all threads share: each takes the next one, so that nobody waits for a thread
+A kernel counts its blocks in memory that all threads share: each takes the next one, so that no thread waits for one
 that the machine keeps from running. The caller works, too, and is done when all blocks are; a helper that wakes up too
 late finds nothing to do. Helpers sleep while there is no work, and a child process, which inherits none, starts its
 own: a fork at any time is safe.
@@ -40,7 +40,7 @@ class _Job:
         self._lock, self._done = threading.Lock(), threading.Lock()
         self._done.acquire()
         self._open, self._helpers = True, 0
-        self.over = False  # whether nobody works on it any more, nor will
+        self.over = False  # whether no thread works on it any more, nor will
 
     def join(self) -> None:
         """Work on it, unless it is closed."""

@@ -55,7 +55,7 @@ def test_offsets_on_the_gpu_are_those_of_the_batch_at_hand(launches):
         plan.run(batch_of([0, 1, 6], np.int32), 2)
 
 
-def test_what_nobody_can_compare_is_refused(launches):
+def test_what_cannot_be_compared_is_refused(launches):
     on_host, on_gpu = batch_of([0, 1, 6], offsets_there=False), batch_of([0, 1, 6])
     for planned, other, message in (
         (on_host, on_gpu, "the plan is for offsets on the host, those of the batch are in GPU memory"),
@@ -65,7 +65,7 @@ def test_what_nobody_can_compare_is_refused(launches):
         with pytest.raises(InputError, match=message):
             RaggedPlan("multiply", planned).run(other, 2)
     made = RaggedPlan("multiply", on_host, strategy="block_search").map
-    with pytest.raises(InputError, match="nobody sees whether made fits"):
+    with pytest.raises(InputError, match="made can't be checked against them"):
         RaggedPlan("multiply", on_gpu, strategy="block_search", made=made)
 
 

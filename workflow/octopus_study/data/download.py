@@ -32,7 +32,7 @@ ATTEMPTS = 5
 BACKOFF = 1.0  # seconds before the second attempt; doubled before each further one
 # Object stores answer 404 now and then for objects that exist.
 RETRY_STATUS = frozenset({404, 408, 429, 500, 502, 503, 504})
-LARGEST = 4 << 30  # bytes of a file whose size nobody says
+LARGEST = 4 << 30  # bytes of a file whose server doesn't say its size
 LONGEST = 2 * 3600.0  # seconds that one command waits for a file; the next one goes on with the part
 CHUNK = 1 << 16  # bytes per write; what a broken connection had sent of an unfinished chunk is lost
 LITTLE = 16 << 20  # bytes of memory for a file that isn't read whole

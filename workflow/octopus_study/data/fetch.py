@@ -1,4 +1,4 @@
-"""Brings a data set into the raw folder: real data from where they can be had, else the sample, loudly."""
+"""Brings a data set into the raw folder: real data where they are found, else the sample, loudly."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def fetch(
         hold is downloaded.
     window
         Sentinel-2 only: (column, row, width, height) in the scene, or ``full``; ``auto`` is the full scene or, where
-        that can't be had, the pinned window, with a warning that says why.
+        it is neither in the mirror nor downloaded, the pinned window, with a warning that says why.
     dataset
         Take this description instead of the registry's row for `name`.
 
     Raises
     ------
     DataError
-        In mode ``real``, or with a mirror, the data can't be had (the message lists what was tried); `raw_dir` can't
+        In mode ``real``, or with a mirror, the data weren't found (the message lists what was tried); `raw_dir` can't
         be written.
     InputError
         An unknown mode, or a window that is none.
@@ -132,7 +132,7 @@ def _real_or_sample(
             "OCTOPUS_MIRROR; or allow the sample with the data mode 'sample', or with 'auto' and no mirror"
         )
     logger.warning(
-        "SYNTHETIC DATA: the real data set %s can't be had, the generated sample takes its place. %s",
+        "SYNTHETIC DATA: the real data set %s wasn't found, the generated sample takes its place. %s",
         dataset.name,
         reason,
     )

@@ -1,4 +1,4 @@
-"""The README's blocks of numbers and times: from what is committed alone, so that a test can keep them true."""
+"""Blocks of numbers, times and verdicts in documents: from what is committed, so that a test can keep them true."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 from octopus_study.measure._files import atomic_text
 from octopus_study.report.build import derive_all, vetted
+from octopus_study.report.claims import Judgement
 from octopus_study.report.frame import Frame
 from octopus_study.report.runs import load_runs
 from octopus_study.report.studies.pipelines import BY_INPUT, of_inputs
+from octopus_study.report.tables.sources import source_map
 from octopus_study.report.tables.spec import build
 from octopus_study.report.tables.writers import markdown
 from octopus_study.timings import Timing
@@ -112,6 +114,11 @@ def cell(frame: Frame, machine: str, identifier: str) -> str:
 def inputs_block(frame: Frame) -> str:
     """Return the table of what gains how much with one import changed, by what is passed, as Markdown."""
     return markdown(build(BY_INPUT, frame))
+
+
+def sources_block(frame: Frame, judgements: list[Judgement]) -> str:
+    """Return the map of the sources, with how each claim ended on the machines of the references, as Markdown."""
+    return markdown(source_map(frame, judgements, by_id=True))
 
 
 def times(rows: Iterable[Timing]) -> str:

@@ -40,7 +40,8 @@ def studies_page(root: Path) -> str:
         "# Studies\n\nEach study is a folder `workflow/octopus_study/studies/<name>/` and runs alone, with all "
         "that shows it: `snakemake --cores 1 <name>`. This page is made from the code.\n\n"
     )
-    return head + "\n".join(parts)
+    mapped = (root / "docs/studies.md").read_text(encoding="utf-8").partition("\n## ")
+    return "\n".join((head, *parts, "".join(mapped[1:])))
 
 
 def _study(name: str, claims: list[dict[str, Any]], published: Frame) -> str:

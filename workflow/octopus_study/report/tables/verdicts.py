@@ -1,4 +1,5 @@
-"""The verdicts: this paper's claims, its goals, the published claims by source, and how many ended how."""
+"""The verdicts: this paper's claims, its goals, the published claims by source, how many ended how, and the map of
+the sources."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from octopus_study.report.claims.rules import OWN
 from octopus_study.report.claims.tally import GOALS, MAJOR, PUBLISHED_GROUPS, tally, tally_text
 from octopus_study.report.frame import Frame
 from octopus_study.report.tables.overview import by_machine
+from octopus_study.report.tables.sources import short_reason, source_map
 from octopus_study.report.tables.writers import MISSING, Table
 
 _OUTCOMES = {"reproduced": "yes", "not reproduced": "no", "ambiguous": "unsure"}
@@ -51,12 +53,13 @@ def tables_of(frame: Frame, judgements: list[Judgement]) -> dict[str, Table]:
         "claims_goals": _per_claim(frame, f"{_GOALS} {_NOTE}", goals, _REACHED),
         "claims_published": _per_claim(frame, _PUBLISHED, published, _OUTCOMES),
         "claims_counts": _counts(frame, judgements),
+        "claims_map": source_map(frame, judgements),
     }
 
 
 def table_names() -> list[str]:
     """Return the names of the tables of verdicts."""
-    return ["claims_major", "claims_goals", "claims_published", "claims_counts"]
+    return ["claims_major", "claims_goals", "claims_published", "claims_counts", "claims_map"]
 
 
 def _per_claim(frame: Frame, caption: str, groups: dict[str, list[Judgement]], outcomes: dict[str, str]) -> Table:
@@ -86,18 +89,13 @@ def _by_claim(judgements: Iterable[Judgement]) -> Iterable[list[Judgement]]:
 
 def _nowhere(same: list[Judgement]) -> str:
     """Return the one reason why no machine that is shown can decide; empty where one can, or they differ."""
-    reasons = {_why(one) if one.verdict == NOT_HERE else "" for one in same}
+    reasons = {short_reason(one) if one.verdict == NOT_HERE else "" for one in same}
     return reasons.pop() if len(reasons) == 1 else ""
-
-
-def _why(judgement: Judgement) -> str:
-    """Return why a machine can't decide, as short as a cell: what comes first says it."""
-    return re.split("[,;] ", judgement.reason.removesuffix(" Orin Nano"))[0]
 
 
 def _cell(judgement: Judgement, outcomes: dict[str, str], told: str) -> str:
     if judgement.verdict == NOT_HERE:
-        why = _why(judgement)
+        why = short_reason(judgement)
         return MISSING if why == told or _OTHER_KIND.fullmatch(why) else f"{MISSING} ({why})"
     unsure = judgement.verdict == "ambiguous"  # the caption says why, the interval shows it
     notes = [judgement.reason] * bool(judgement.reason and not unsure) + ["synthetic"] * stand_in(judgement.dataset)

@@ -2,6 +2,7 @@ PAGE = {
     "numbers": rules.numbers.output.numbers,
     "claims": rules.claims.output.claims,
     "rules": "config/claims.yaml",
+    "dates": "config/rules.tsv",
     "figures": expand("figures/{figure}.png", figure=outputs.figures()),
     "paper": PAPER_FILES,
 }

@@ -28,6 +28,7 @@ rule claims:
     input:
         numbers=rules.numbers.output.numbers,
         claims="config/claims.yaml",
+        dates="config/rules.tsv",
     output:
         claims=report("paper/build/claims.csv", caption="../report/claims.rst", category="Claims"),
         tally="paper/build/claims.json",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from octopus.errors import InputError
 from octopus_study.measure.statistics import FEW_PROCESSES, MIN_BLOCKS, Interval
 from octopus_study.report.claims import Claim, Judgement, judge, load_claims, read_claims
 from octopus_study.report.claims.formula import evaluate
-from octopus_study.report.claims.rules import OWN
+from octopus_study.report.claims.rules import DATES, OWN
 from octopus_study.report.claims.tally import GOALS, MAJOR, PUBLISHED_GROUPS, tally
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.published import published_numbers
@@ -270,6 +271,22 @@ def test_a_broken_claim_is_refused(tmp_path: Path, broken: dict) -> None:
     path.write_text(yaml.safe_dump({"claims": [CLAIM | broken]}))
     with pytest.raises(InputError, match="Claim c"):
         load_claims(path)
+
+
+def test_every_rule_has_a_date_that_it_loses_when_it_changes(tmp_path: Path) -> None:
+    assert [claim.id for claim in load_claims(CLAIMS) if not claim.dated] == [], (
+        "run workflow/scripts/rules_age.py --renew"
+    )
+    shutil.copy(CLAIMS.with_name(DATES), tmp_path)
+    copy, text = tmp_path / "claims.yaml", CLAIMS.read_text(encoding="utf-8")
+    line = "    tolerance: 0.05\n    why: It is printed as a round number"
+    for other, undated in (
+        (line.replace("It is", "The share is"), []),
+        (line.replace("0.05", "0.06"), ["sample-crop"]),
+    ):
+        assert line in text
+        copy.write_text(text.replace(line, other), encoding="utf-8")
+        assert [claim.id for claim in load_claims(copy) if not claim.dated] == undated
 
 
 def test_seconds_are_not_judged_as_bytes() -> None:

@@ -241,7 +241,7 @@ def _of_claim(claim: Claim, frame: Frame, claims_yaml: Path, paper_dir: Path) ->
     yield claim.id
     yield from _field("claim", claim.claim)
     yield from _field("source", f"{claim.source}; {claim.kind}")
-    yield from _field("rule at", f"{claims_yaml.as_posix()}:{next(starts, 1)}")
+    yield from _field("rule at", f"{claims_yaml.as_posix()}:{next(starts, 1)}, of {claim.dated or 'no date'}")
     yield from (line for place in _said(claim.id, paper_dir) for line in _field("in text", place))
     for judgement in judge(claim, frame):
         why = f" ({judgement.reason})" if judgement.reason else ""

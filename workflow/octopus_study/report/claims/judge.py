@@ -71,6 +71,7 @@ def _judgement(claim: Claim, machine: str, frame: Frame, cases: list[_Case], out
         *outcome,
         cases[0].number.dataset if cases else "",
         claim.study,
+        claim.dated[:10],
     )
 
 

@@ -26,6 +26,7 @@ class Judgement(NamedTuple):
     reason: str  # why a verdict is no plain one
     dataset: str
     study: str
+    dated: str  # the day of the rule
 
 
 def read_claims(path: str | Path) -> list[Judgement]:

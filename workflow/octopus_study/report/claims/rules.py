@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import json
 import math
 import re
 from collections.abc import Callable
@@ -28,6 +31,10 @@ Kind = Literal["fact", "arithmetic", "direction", "magnitude", "goal"]
 COMPUTED: tuple[Kind, ...] = ("fact", "arithmetic")
 # What separates more from less: a direction needs no other limit, and gives no reason for it.
 _NEUTRAL = (0, 1)
+# Beside the claims: when each rule got the form that it has, and the digest of that form.
+DATES = "rules.tsv"
+# What a claim says of itself, and why; all else decides.
+_WORDS = ("claim", "source", "study", "why", "unmeasured", "dated")
 # The source of what this paper itself says.
 OWN = "this paper"
 _SIGNS = {"at_most": "≤", "at_least": "≥", "above": ">", "below": "<"}
@@ -180,6 +187,14 @@ class Claim(Rule):
     windows: bool = False
     noise: str = ""
     precondition: Precondition | None = None
+    dated: str = ""
+
+    @property
+    def digest(self) -> str:
+        """Digest of what decides: another one makes another rule, with another date."""
+        hidden = {name: True for name in _WORDS} | {"precondition": {"text": True, "why": True}}
+        decides = self.model_dump(mode="json", exclude=hidden, exclude_defaults=True) | {"exact": bool(self.exact)}
+        return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:12]
 
     @model_validator(mode="after")
     def _can_be_judged(self) -> Self:
@@ -189,13 +204,25 @@ class Claim(Rule):
 
 
 def load_claims(path: str | Path) -> list[Claim]:
-    """Read the claims; `InputError` where one lacks a field, has one that isn't known, or the id of another."""
-    records = claim_records(Path(path).read_text(encoding="utf-8"))
+    """Read the claims; `InputError` where one lacks a field, has one that isn't known, or the id of another.
+
+    A claim is `dated` where the file beside it has its rule as it is.
+    """
+    records, dates = claim_records(Path(path).read_text(encoding="utf-8")), rule_dates(Path(path).with_name(DATES))
     claims = [_claim(record, path) for record in records]
+    claims = [claim.model_copy(update={"dated": dates.get((claim.id, claim.digest), "")}) for claim in claims]
     names = [claim.id for claim in claims]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"Claims in {path} repeat an id: {repeated}.")
     return claims
+
+
+def rule_dates(path: Path) -> dict[tuple[str, str], str]:
+    """Return the dates of rules, to the minute, by the id of the claim and the digest of its rule."""
+    if not path.is_file():
+        return {}
+    with open(path, newline="", encoding="utf-8") as stream:
+        return {(row["claim"], row["digest"]): row["dated"] for row in csv.DictReader(stream, delimiter="\t")}
 
 
 def claim_records(text: str) -> list[dict[str, Any]]:

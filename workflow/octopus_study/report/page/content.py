@@ -82,7 +82,7 @@ def _row(claim: Claim, judged: dict[str, Judgement], scopes: list[str]) -> Claim
     verdict = ", ".join(dict.fromkeys(one.verdict for one in decided)) or (NOT_HERE if known else NO_RUN)
     notes = dict.fromkeys(one.reason for one in decided or known if one.reason)
     about = (claim.id, claim.claim, claim.source, claim.kind, human({}, claim.study))
-    rule = known[0].rule if known else MISSING
+    rule = f"{known[0].rule} (of {known[0].dated or 'no date'})" if known else MISSING
     return ClaimRow(*about, rule, verdict, cells, "; ".join(notes) or _lacks(claim) * (not known))
 
 

@@ -74,14 +74,8 @@ def _per_claim(frame: Frame, caption: str, groups: dict[str, list[Judgement]], o
             cells = {one.scope: _cell(one, outcomes, why) for one in same}
             kind = f" ({_KINDS[same[0].kind]})" if title else ""
             rule = f"{same[0].rule} ({why})" if why and same[0].rule != MISSING else why or same[0].rule
-            rows.append(
-                [
-                    f"{same[0].claim}{kind}",
-                    rule,
-                    same[0].dated or MISSING,
-                    *(cells.get(name, MISSING) for name in names),
-                ]
-            )
+            about = (f"{same[0].claim}{kind}", rule, same[0].dated or MISSING)
+            rows.append([*about, *(cells.get(name, MISSING) for name in names)])
     widths = ("2.7fr", "1.3fr" if "" not in groups else "auto", "auto")
     return by_machine(frame, caption, ["Claim", "Rule", "Dated"], rows, names, widths)
 

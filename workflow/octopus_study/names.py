@@ -143,6 +143,8 @@ TILE_OWNERS = {row.name: row.label for row in OWNER_METHODS}
 PIPELINE_METHODS = {row.name: row.label for row in PREPARING_METHODS}
 SHAPE_WAYS = {row.name: row.label for row in IMAGE_METHODS}
 PATCH_TEXT = "{batch} \u00d7 {side}\u00b2"
+TILE_SPREADS: dict[str, str] = _NAMES["tile_spreads"]
+WORKING_SETS: dict[str, str] = _NAMES["working_sets"]
 DISTRIBUTIONS: dict[str, str] = _NAMES["distributions"]
 OPERATIONS: dict[str, str] = _NAMES["operations"]
 IMAGE_MIXES: dict[str, str] = _NAMES["image_mixes"]
@@ -186,7 +188,7 @@ METHODS_OF = {
     "concurrency": CONCURRENCY_ARMS | CROPS_BESIDE | CONCURRENCY_STAGES,
     "detector": DETECTOR_METHODS,
     "drone": FRAME_METHODS,
-    "image_shape": SHAPE_WAYS | DENOISERS,
+    "image_shape": SHAPE_WAYS | TILE_SPREADS | WORKING_SETS | DENOISERS,
     "images": PROCESSORS | TILE_OWNERS,
     "pipelines": PIPELINE_METHODS,
     "satellite": TILE_METHODS | TILE_RULES | {"octopus-cpu": PIPELINE_METHODS["octopus-cpu"]},

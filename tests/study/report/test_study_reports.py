@@ -25,6 +25,7 @@ from octopus_study.names import (
     IMAGE_BATCHES,
     LADDER_CHANGES,
     LADDER_STEPS,
+    WORKING_SETS,
 )
 from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
@@ -288,6 +289,46 @@ def test_the_cause_of_a_jump_in_memory_follows_the_rule(
     measured: tuple[bool, float, float, float], expected: str
 ) -> None:
     assert verdict(*measured) == expected
+
+
+@pytest.mark.parametrize(
+    ("gpus", "slow", "found"), [(2, 1.5, "reproduced"), (1, 1.0, "not reproduced"), (1, 1.1, "ambiguous")]
+)
+def test_tiles_over_two_gpus_and_sets_beyond_the_l2_are_judged(
+    tmp_path: Path, gpus: int, slow: float, found: str
+) -> None:
+    shares = dict(zip(WORKING_SETS, (0.25, 0.5, 0.9, 2, 4, 16), strict=True))
+
+    def change(rows: pd.DataFrame) -> pd.DataFrame:
+        peak = rows[rows["quantity"] == "allocated_peak"].iloc[[0]]
+        new = []
+        for method, first, *second in (("as-published", 1.6e9), ("padded-whole", 4e9), ("tiles-two-gpus", 4.3e9, 4e9)):
+            for quantity, value in zip(("allocated_peak", "allocated_peak_gpu1"), (first, *second), strict=False):
+                row = peak.assign(workload="drunet-spread", n=1366, method=method, quantity=quantity, value=value)
+                absent = {"value": np.nan, "status": "unavailable", "reason": "needs 2 GPUs of one host, here is 1"}
+                new.append(row.assign(**absent) if gpus == 1 and method.startswith("tiles") else row)
+        fixed = peak.assign(workload="drunet-working-set", n=16)
+        new.append(fixed.assign(method="l2", quantity="cache", value=100))
+        for name, share in shares.items():
+            new += [fixed.assign(method=name, quantity="working_set", value=100 * share)]
+            pixels = fixed.assign(
+                method=name, quantity="pixels", layer="deterministic", unit="count", value=1e6 * share
+            )
+            timed = pixels.assign(layer="device", quantity="convolutions", unit="ms")
+            each = share * (slow if share > 1 else 1)
+            again = {name, f"{name}-again"} if name == "nearly-l2" else {name}
+            new += [pixels, *(timed.assign(method=one, block=block, value=each * (1 + block % 3 * 1e-3))
+                              for one in again for block in range(30))]  # fmt: skip
+        return pd.concat([rows, *new], ignore_index=True)
+
+    folder = one_study(tmp_path, "image_shape", change)
+    judged = {one.claim_id: one for one in read_claims(folder / "claims.csv")}
+    assert judged["shape-l2"].verdict == found and judged["shape-one-gpu"].verdict == "reproduced"
+    shown = {row[0]: row for row in lines(folder, "shape_cause")}
+    assert shown["0.25 \u00d7 L2"][-1].endswith("million/s")
+    for name in ("shape-several-gpus", "shape-spread-more"):
+        assert judged[name].verdict == ("reproduced" if gpus == 2 else "not measurable here")
+        assert gpus == 2 or judged[name].reason == "needs 2 GPUs of one host, here is 1"
 
 
 def test_lines_are_fitted_to_each_kind_of_width(numbers: Frame) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import fake_denoisers
 import numpy as np
 import pytest
 
 from octopus_study.config import Config
 from octopus_study.measure import Budget, HostClock, validate_rows
-from octopus_study.studies.image_shape import denoisers, forwards, patches
+from octopus_study.studies.image_shape import denoisers, forwards, patches, spread, working_set
 from octopus_study.studies.image_shape import study as image_shape
 
 BUDGET = Budget(min_blocks=2, max_blocks=3, min_seconds=0, max_seconds=0.1, give_up_seconds=5)
@@ -77,12 +79,12 @@ def test_results_are_compared_and_times_of_different_processes_share_no_block(to
 def test_an_answer_that_differs_says_by_how_much_and_why(tmp_path):
     published, padded = orders(tmp_path, ["as-published", "padded-whole"])
     image, kept = np.ones((1, 3, 2, 2), np.float32), tmp_path / "kept.npy"
-    assert forwards._answer(padded, kept, image) == "n/a"
-    assert forwards._answer(published, kept, image) == "same"
-    answer = forwards._answer(padded, kept, 1.5 * image)
+    assert forwards.answer_of(padded, kept, image) == "n/a"
+    assert forwards.answer_of(published, kept, image) == "same"
+    answer = forwards.answer_of(padded, kept, 1.5 * image)
     assert answer.error == 0.5
     assert forwards.WHY_DIFFERENT["padded-whole"] in answer
-    assert "NaN" in forwards._answer(published, kept, np.nan * image)
+    assert "NaN" in forwards.answer_of(published, kept, np.nan * image)
 
 
 def test_a_width_that_fails_is_a_gap_and_the_others_go_on(torch, tmp_path, on_gpu, monkeypatch):
@@ -141,3 +143,53 @@ def test_all_patch_sizes_are_timed_together_against_the_published_best(quick_con
     peaks = {row.method: row.value for row in rows if row.quantity == "batch_peak"}
     assert peaks == {"32x1": 3 * 32 * 32, "32x2": 2 * 3 * 32 * 32}
     assert torch.cuda.emptied == len(peaks)
+
+
+@pytest.fixture
+def tiled(torch, tmp_path, on_gpu):
+    """The order of an image that one GPU has denoised, whole."""
+    some = [replace(order, workload="drunet-spread", widths=[128]) for order in orders(tmp_path, spread.WHOLE)]
+    rows = measured(some, tmp_path)
+    assert by_method(rows, "allocated_peak", 128) == dict.fromkeys(spread.WHOLE, 3 * 64 * 128)
+    return some[0]
+
+
+def test_two_processes_share_the_tiles_and_each_tells_its_memory(tiled, tmp_path):
+    rows = list(spread.rows(tiled, tmp_path, 2, "fake_denoisers:share"))
+    validate_rows(rows)
+    planned = [(method, *quantity) for method in spread.WAYS for quantity in spread.quantities(method)]
+    assert [(row.method, row.layer, row.quantity, row.unit) for row in rows] == planned
+    whole, half = 3 * 64 * 128, 3 * 64 * 64
+    firsts = {"tiles": whole, "tiles-two-gpus": half, "tiles-two-gpus-singly": half / 2}
+    assert by_method(rows, "allocated_peak", 128) == firsts == by_method(rows, "first_allocated_peak", 128)
+    assert by_method(rows, "allocated_peak_gpu1", 128) == {name: firsts[name] for name in list(firsts)[1:]}
+    assert {row.answer for row in rows if not row.quantity.endswith("gpu1")} == {"same"}
+
+
+def test_tiles_that_another_gpu_changes_are_told(tiled, tmp_path):
+    next(spread.rows(tiled, tmp_path, 1, "fake_denoisers:share"))
+    np.save(tmp_path / "tiles.npy", 2 * np.load(tmp_path / "tiles.npy"))
+    way = replace(tiled, method="tiles-two-gpus-singly")
+    assert {row.status for row in spread.share(way, tmp_path, 1, 0)} == {"different"}
+
+
+def test_without_a_second_gpu_or_where_a_process_fails_rows_say_why(tiled, tmp_path):
+    rows = list(spread.rows(tiled, tmp_path, 1, "fake_denoisers:nothing"))
+    validate_rows(rows)
+    assert len(rows) == sum(len(spread.quantities(method)) for method in spread.WAYS)
+    assert {row.reason for row in rows if row.method != "tiles"} == {"needs 2 GPUs of one host, here is 1"}
+    assert all("nothing" in row.reason for row in rows if row.method == "tiles")
+
+
+def test_convolutions_are_timed_below_and_beyond_the_l2(quick_context, torch, on_gpu):
+    context = quick_context("image_shape")
+    l2 = 2**20
+    rows = working_set.rows(context, working_set.comparisons(context), torch, l2)
+    validate_rows(rows)
+    sets = {row.method: row.value / l2 for row in rows if row.quantity == "working_set"}
+    assert all(0.4 * share < sets[name] <= share for name, share in working_set.SHARES.items())
+    pixels = {row.method: row.value for row in rows if row.quantity == "pixels"}
+    assert pixels["double-l2"] == 16 * 64**2
+    assert {row.value for row in rows if row.quantity == "cache"} == {l2}
+    timed = {row.method: row.answer for row in rows if row.quantity == "convolutions" and row.value is not None}
+    assert timed == dict.fromkeys([*working_set.SHARES, "nearly-l2-again"], "same")

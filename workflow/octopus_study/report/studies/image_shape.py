@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from octopus_study.measure.line import slope
 from octopus_study.measure.statistics import EQUAL_WITHIN, Interval, ratio_interval
-from octopus_study.names import AGAIN, DENOISERS, SHAPE_WAYS, facts
+from octopus_study.names import AGAIN, DENOISERS, SHAPE_WAYS, TILE_SPREADS, WORKING_SETS, facts
 from octopus_study.names import AS_PUBLISHED as PUBLISHED
 from octopus_study.names import DRUNET_MULTIPLE as MULTIPLE
 from octopus_study.report.charts.spec import Chart
@@ -38,6 +38,8 @@ from octopus_study.report.view import View, views
 if TYPE_CHECKING:
     import pandas as pd
 
+SPREAD, SETS = f"{MODEL}-spread", f"{MODEL}-working-set"
+NEAR, BEYOND = "nearly-l2", 2  # the base of the comparison; times the L2, from which a set is beyond it
 BEST = Patch(128, 16)  # published as the best
 CUDNN, WITHOUT = ("cudnn-benchmark", "cudnn-no-benchmark"), "no-cudnn"
 QUADRANTS, HEURISTICS, UNDECIDED = "four quadrants", "cuDNN heuristics", "undecided"
@@ -194,6 +196,43 @@ def covers(run: Run) -> Iterator[Number]:
             yield make_number(key, group.rows_of(run), "ratio", min(steps), note=note)
 
 
+def spreads(run: Run) -> Iterator[Number]:
+    """Yield the peak of each way to spread one image, on its first GPU, over that of one GPU as published."""
+    for group, rows in groups(run, workload=SPREAD, quantity=PEAK, layer="memory"):
+        peaks = rows.dropna(subset="value").groupby("method")["value"].median()
+        for way in (*SHAPE_WAYS, *TILE_SPREADS):
+            if way in peaks and PUBLISHED in peaks and way != PUBLISHED:
+                key = run.key("spread", method=way, quantity="over_one_gpu")
+                note = f"{PEAK} of the first GPU / that of one GPU, {PUBLISHED}"
+                yield make_number(key, group.rows_of(run), "ratio", peaks[way] / peaks[PUBLISHED], note=note)
+
+
+def working_sets(run: Run) -> Iterator[Number]:
+    """Yield the pixels per second of each working set, and the time per pixel of the greatest one, where it is at least
+    twice the L2, over the least of those that the L2 holds, with the noise floor."""
+    for group, rows in groups(run, workload=SETS, quantity="convolutions"):
+        table, source = pivot(rows), group.rows_of(run)
+        other = run.rows[(run.rows["workload"] == SETS) & run.rows["value"].notna()]
+        pixels, sets, cache = (other[other["quantity"] == name].set_index("method")["value"]
+                               for name in ("pixels", "working_set", "cache"))  # fmt: skip
+        timed = [name for name in WORKING_SETS if name in table and name in pixels and name in sets]
+        for name in timed:
+            key = run.key(SETS, group.n, name, quantity="throughput")
+            note = "pixels of all convolutions / median time"
+            yield make_number(key, source, "1/s", pixels[name] / table[name].median() * 1e3, note=note)
+        inside = [name for name in timed if len(cache) and sets[name] <= cache.iloc[0]]
+        outside = [name for name in timed if len(cache) and sets[name] >= BEYOND * cache.iloc[0]]
+        if inside and outside:
+            best = min(inside, key=lambda name: table[name].median() / pixels[name])
+            far = max(outside, key=lambda name: sets[name])
+            both = paired(table, far, best)
+            ratio = ratio_interval(both[far] / pixels[far], both[best] / pixels[best])
+            key, note = run.key("l2", method=MODEL, quantity="slowdown"), f"time per pixel: {far} / {best}"
+            yield make_number(key, source, "ratio", *ratio, note=note)
+            key = key.but(quantity="noise_floor")
+            yield make_number(key, source, "fraction", floor_of(table, NEAR), note=f"of {NEAR} against itself")
+
+
 def _doublings(known) -> list[tuple[Patch, Patch]]:
     """Return each batch with the next larger one of the same side."""
     return [(small, large) for small, large in pairwise(sorted(known)) if small.side == large.side]
@@ -231,29 +270,52 @@ def _ways(view: View) -> Iterator[Key | str]:
     for key in shape.widths(view, WORKLOAD):
         yield f"{view.title}: {DENOISERS[MODEL]}, width {key.n}; verdict: {found}"
         yield from (key.but(method=way) for way in SHAPE_WAYS)
+    for key in shape.widths(view, SPREAD):
+        yield f"{view.title}: {DENOISERS[MODEL]}, one image, width {key.n}"
+        yield from (key.but(method=way) for way in (PUBLISHED, "padded-whole", *TILE_SPREADS))
+    sets = [key for name in WORKING_SETS for key in view.cases(name, "convolutions")]
+    if sets:
+        size = view.text(sets[0].but(method="l2", quantity="cache", layer="memory"))
+        yield f"{view.title}: {sets[0].n} convolutions of {DENOISERS[MODEL]}, by input and output; L2 {size}"
+        yield from sets
 
 
-CAUSE = Spec(
-    study=STUDY,
-    first="Way",
-    label=lambda view, key: f"{SHAPE_WAYS[key.method]}{cells.different_mark(view.get(key), view.reasons)}",
-    cases=_ways,
-    columns={
+def _cause_columns(frame: Frame) -> list[tuple[str, Cell]]:
+    """Those of every run, and those of rows that a run may not have yet."""
+    columns = {
         "Splits": cells.text(quantity=SPLITS, layer="deterministic"),
         "Allocated": cells.fact(quantity=PEAK, layer="memory"),
         "Allocated, first": cells.text(quantity="first_allocated_peak", layer="memory"),
         "Reserved": cells.text(quantity="reserved_peak", layer="memory"),
         "Device": cells.text(quantity="device_delta", layer="memory"),
         "Forward": cells.text(quantity="forward", layer="device"),
-    },
+    }
+    shown = views(frame, STUDY)
+    if any(shape.widths(view, SPREAD) for view in shown):
+        columns["GPU 1"] = cells.text(quantity="allocated_peak_gpu1", layer="memory")
+    if any(view.cases(NEAR, "convolutions") for view in shown):
+        columns["In + out"] = cells.text(quantity="working_set", layer="memory")
+        columns["Pixels"] = cells.text(quantity="throughput", layer="")
+    return list(columns.items())
+
+
+CAUSE = Spec(
+    study=STUDY,
+    first="Way",
+    label=lambda view, key: (
+        f"{(SHAPE_WAYS | TILE_SPREADS | WORKING_SETS)[key.method]}{cells.different_mark(view.get(key), view.reasons)}"
+    ),
+    cases=_ways,
+    columns=_cause_columns,
     title=lambda view: "",
     caption="What changes DRUNet's memory. Peaks of a forward, weights and image included: held by tensors (allocated; "
     "of the first forward apart) and by PyTorch's allocator (reserved); and what the forward takes of the device's "
     "free memory, where the weights lie already (device). The verdict is by rule: four quadrants, if images are split "
     f"exactly at widths that are no multiple of {MULTIPLE}, running one whole raises the peak, splitting one lowers "
-    "it, and cuDNN's benchmark mode changes it by less; cuDNN heuristics in the opposite case; else undecided.",
+    "it, and cuDNN's benchmark mode changes it by less; cuDNN heuristics in the opposite case; else undecided. "
+    "Of two GPUs the second has a column of its own. Convolutions: bytes of input and output, and pixels per second.",
     absent=_absent,
-    widths=("1.6fr", *("1fr",) * 6),
+    widths=("1.6fr", *("1fr",) * 9),
 )
 
 
@@ -310,7 +372,7 @@ PATCHES = Spec(
     absent=_absent,
 )
 REPORT = StudyReport(
-    numbers=(widths, causes, covers),
+    numbers=(widths, causes, covers, spreads, working_sets),
     of_runs=(measured_runs,),
     tables={"shape_cause": CAUSE, "shape_patches": PATCHES},
     figures={

@@ -81,7 +81,7 @@ def build(spec: Spec, frame: Frame) -> Table:
     if not rows and spec.absent:
         absent = _words(spec.absent, frame)
         caption = f"{caption} {absent}" if above else absent
-    return Table(caption, header, [*above, *rows], tuple(spec.text_columns), tuple(spec.widths))
+    return Table(caption, header, [*above, *rows], tuple(spec.text_columns), tuple(spec.widths[: len(header)]))
 
 
 def _words(words: str | Callable[[Frame], str], frame: Frame) -> str:

@@ -43,6 +43,7 @@ TOLERANCE = 0.01
 WHY_DIFFERENT = {
     "padded-whole": "quadrants begin at columns that are no multiple of 8, so the model's strides fall elsewhere",
     "forced-split": "a quadrant sees nothing beyond its overlap",
+    "tiles": "a tile sees nothing beyond its overlap, and the edges of the image are mirrored",
 }
 
 
@@ -105,10 +106,10 @@ def measure(order: Order, folder: Path) -> list[Row]:
 def _width(order: Order, denoiser: Denoiser, image: NDArray[np.uint8], folder: Path) -> list[Row]:
     """Memory of two forwards, then the time of some more."""
     case, run = order.case(image.shape[1]), denoiser.by(order.method)
-    first, _ = _forward(denoiser, run, image)
-    readings, result = _forward(denoiser, run, image)
+    first, _ = forward(denoiser, run, image)
+    readings, result = forward(denoiser, run, image)
     readings["first_allocated_peak"] = first["allocated_peak"]
-    answer = _answer(order, folder / f"{order.workload}-{case.n}.npy", result) if order.compared else NO_ANSWER
+    answer = answer_of(order, folder / f"{order.workload}-{case.n}.npy", result) if order.compared else NO_ANSWER
     del result
     rows = [
         case.row(order.method, layer, name, unit, readings[name], answer=answer)
@@ -127,7 +128,7 @@ def clock() -> Clock:
     return CudaEventClock(PowerCapKept())
 
 
-def _forward(
+def forward(
     denoiser: Denoiser, run: Callable[[Any], Any], image: NDArray[np.uint8]
 ) -> tuple[dict[str, int], NDArray[np.float32]]:
     """Readings of one forward that starts from an emptied cache, and its result."""
@@ -150,7 +151,7 @@ def _forward(
     return readings, result.cpu().numpy()
 
 
-def _answer(order: Order, published: Path, result: NDArray[np.float32]) -> Answer:
+def answer_of(order: Order, published: Path, result: NDArray[np.float32]) -> Answer:
     """Whether the image is the one of the model as published, which is kept for the orders behind it."""
     if order.method == AS_PUBLISHED:
         np.save(published, result)

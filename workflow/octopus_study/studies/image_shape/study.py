@@ -3,7 +3,8 @@
 The published explanation of DRUNet's jumps in memory is cuDNN's choice of algorithm. The other one is that deepinv runs
 an image in four quadrants where a side is no multiple of 8. Beside each width's memory stands how often the image was
 split, and at one width of each kind the methods of `denoisers` change one thing at a time. Memory is measured in a
-fresh process per model and step, or per method.
+fresh process per model and step, or per method. One image is also spread over two GPUs (`spread`), and convolutions are
+timed below and beyond the L2 (`working_set`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from octopus_study.measure.rows import describe
 from octopus_study.names import AS_PUBLISHED, DRUNET_MULTIPLE
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context, empty_caches
-from octopus_study.studies.image_shape import ImageShape, denoisers, forwards, patches
+from octopus_study.studies.image_shape import ImageShape, denoisers, forwards, patches, spread, working_set
 from octopus_study.studies.image_shape.forwards import QUANTITIES, Order
 
 NO_GPU = "needs a GPU: the caching allocator of CUDA is what is measured"
@@ -42,19 +43,29 @@ def plan(context: Context) -> list[Part]:
         for layer, name, unit in QUANTITIES
     )
     models = context.config.image_shape.models
+    tiled = [order for order in orders if order.workload.endswith("-spread")][:1]
+    comparisons += tuple(
+        Comparison(order.case(order.widths[0]), name, layer, (method,), unit)
+        for order in tiled
+        for method in spread.WAYS
+        for layer, name, unit in spread.quantities(method)
+    )
     return [
-        Part(partial(_shapes, orders=orders), comparisons),
+        Part(partial(_shapes, orders=orders, tiled=tiled), comparisons),
+        Part(_working_set, working_set.comparisons(context)),
         *(Part(partial(_patches, model=model), patches.comparisons(context, model)) for model in models),
     ]
 
 
-def _shapes(context: Context, part: Part, orders: Sequence[Order]) -> Iterator[Row]:
-    """Every order in its process."""
+def _shapes(context: Context, part: Part, orders: Sequence[Order], tiled: Sequence[Order]) -> Iterator[Row]:
+    """Every order in its process, then the tiles of one image."""
     torch = _torch(context)
     context.notes["cudnn"] = torch.backends.cudnn.version()
     with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder) / "image.npy", _image(context))
         yield from forwards.in_processes(orders, Path(folder))
+        for order in tiled:
+            yield from spread.rows(order, Path(folder), torch.cuda.device_count())
 
 
 def _torch(context: Context) -> Any:
@@ -62,6 +73,14 @@ def _torch(context: Context) -> Any:
     if context.device == "cpu":
         raise Unavailable(NO_GPU)
     return denoisers.load(context.device)[0]
+
+
+def _working_set(context: Context, part: Part) -> list[Row]:
+    torch = _torch(context)
+    from octopus_study.measure.cuda import l2_bytes
+
+    empty_caches(context.device)
+    return working_set.rows(context, part.comparisons, torch, l2_bytes())
 
 
 def _patches(context: Context, part: Part, model: str) -> list[Row]:
@@ -98,10 +117,11 @@ def _orders(context: Context) -> list[Order]:
         if model in denoisers.SPLITTING:
             columns = intervention_widths(settings)
             known += [("interventions", method, columns) for method in denoisers.METHODS]
+            known += [("spread", method, [min(spread.WIDTH, settings.widths[1])]) for method in spread.WHOLE]
         for kind, method, columns in known:
             where = (context.workload.dataset, f"{model}-{kind}", model, method)
             first = denoisers.METHODS.index(method) * context.budget.max_blocks
-            orders.append(Order(*where, columns, budget, context.seed, first, kind == "interventions"))
+            orders.append(Order(*where, columns, budget, context.seed, first, kind in ("interventions", "spread")))
     return orders
 
 

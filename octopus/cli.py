@@ -105,8 +105,7 @@ def tune(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     result = probe(given.device, uses=given.uses, keep=given.keep)
     print("\n".join(result.lines()))
-    print(f"{result.device}: {result.choice}, block_metadata with {result.threshold} elements per block")
-    print(f"probes took {result.probe_ms:.1f} ms" + ("; kept" if given.keep else ""))
+    print(f"{result.device}: probes took {result.probe_ms:.1f} ms" + ("; kept" if given.keep else ""))
     return 0
 
 

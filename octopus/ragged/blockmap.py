@@ -16,6 +16,7 @@ from octopus.arrays.memo import dynamo_disabled
 from octopus.arrays.views import view_of
 from octopus.backends import cache
 from octopus.errors import InputError, shown
+from octopus.kernels.operations import POINTWISE
 from octopus.ragged.check import check_rising, sealed, whole
 
 Strategy = Literal["lookup", "thread_search", "block_metadata", "block_search"]
@@ -23,6 +24,14 @@ STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 DEFAULT: Strategy = "block_search"
 PUBLISHED_THRESHOLD = 65_536  # elements per block of `block_metadata`, as published
 DEFAULT_THRESHOLD = 16_384  # the fastest on an H200, where larger blocks leave processors idle at the end
+SMALL = 512  # elements of an item on average below which a batch counts as one of small items
+# Calls that the same strategy serves best, in words.
+GROUPS = {
+    "pointwise": "operations on single elements",
+    "stencil": "operations on neighbourhoods",
+    "pointwise_small": f"operations on single elements, items below {SMALL} elements",
+    "stencil_small": f"operations on neighbourhoods, items below {SMALL} elements",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,26 +179,30 @@ def _checked(offsets: Any) -> NDArray[np.integer]:
     return array
 
 
+def group_of(operation: str, elements: int, items: int) -> str:
+    """Which of `GROUPS` a call belongs to."""
+    group = "pointwise" if operation in POINTWISE else "stencil"
+    return group + "_small" * (elements < SMALL * items)
+
+
 @lru_cache(maxsize=4)
-def tuned(device: str) -> dict[str, Any]:
-    """What `tune` found the fastest on this device: a strategy for "pointwise" and for "stencil" operations, and the
-    "threshold" of `block_metadata`; defaults for what is not there."""
+def tuned(device: str) -> dict[str, Strategy]:
+    """What `tune` found the fastest on this device: a strategy for each group; the default for what is not there."""
     text = cache.load(_tuned_file(device))
     try:
         stored = json.loads(text) if text else {}
     except ValueError:
         stored = {}
-    found: dict[str, Any] = {"pointwise": DEFAULT, "stencil": DEFAULT, "threshold": DEFAULT_THRESHOLD}
-    for name, value in stored.items() if isinstance(stored, dict) else ():
-        is_threshold = type(value) is int and 0 < value <= INT32_MAX
-        if is_threshold if name == "threshold" else is_strategy(value):
-            found[name] = value
+    found = dict.fromkeys(GROUPS, DEFAULT)
+    for group, strategy in stored.items() if isinstance(stored, dict) else ():
+        if group in GROUPS and is_strategy(strategy):
+            found[group] = strategy
     return found
 
 
-def store(device: str, choice: dict[str, str], threshold: int) -> None:
-    """Keep a strategy per group of operations for this device and this version of the kernels."""
-    cache.store(_tuned_file(device), json.dumps(choice | {"threshold": threshold}, indent=1))
+def store(device: str, choice: dict[str, str]) -> None:
+    """Keep a strategy for each group that was probed, for this device and this version of the kernels."""
+    cache.store(_tuned_file(device), json.dumps(tuned(device) | choice, indent=1))
     tuned.cache_clear()
 
 

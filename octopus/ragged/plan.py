@@ -130,8 +130,7 @@ class RaggedPlan(Plan):
         if made is not None:
             self.map = _checked_map(made, self.strategy, self._offsets)
         elif self._offsets is not None:
-            threshold = threshold or blockmap.tuned(self.device)["threshold"]
-            self.map = blockmap.build(self.strategy, self._offsets, threshold=threshold)
+            self.map = blockmap.build(self.strategy, self._offsets, threshold=threshold or blockmap.DEFAULT_THRESHOLD)
         if queue is None:
             return
         self._offset_dtype = self.map.offsets.dtype if self.map else view(batch.offsets, "offsets").dtype
@@ -366,7 +365,7 @@ def _checked_values(operation: str, batch: RaggedBatch) -> ArrayView:
 
 def _resolve(strategy: str, operation: str, batch: RaggedBatch, device: str) -> Strategy:
     if isinstance(strategy, str) and strategy == "auto":
-        found: Strategy = blockmap.tuned(device)["pointwise" if operation in POINTWISE else "stencil"]
+        found = blockmap.tuned(device)[blockmap.group_of(operation, batch.size, len(batch))]
         return blockmap.DEFAULT if found in NEEDS_HOST and not batch.offsets_on_host else found
     if not blockmap.is_strategy(strategy):
         raise InputError(f"there is no strategy {shown(strategy)}; use auto or one of {', '.join(blockmap.STRATEGIES)}")

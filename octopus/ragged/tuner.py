@@ -1,8 +1,9 @@
 """Probe this machine for the best strategy: who finds an element's item the fastest here?
 
-Both probes work on a batch whose items are as different in size as those of a detector, and every operation uses its
-item's parameter or shape, so that no lookup can be left out. A strategy costs its kernel, and what must be built for
-it divided by how often a batch is used again.
+The answer depends on the operation (does it wait for memory, or compute?) and on how large items are, so each group of
+calls has a probe: on batches as uneven as a detector's boxes and as icons, or on the sizes of the user's own batch.
+Every probe uses its item's parameter or shape, so that no lookup can be left out. A strategy costs its kernel, and what
+must be built for it divided by how often a batch is used again.
 """
 
 from __future__ import annotations
@@ -13,31 +14,31 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from octopus import backends
 from octopus.arrays.checks import Device
+from octopus.errors import InputError, shown
 from octopus.ragged import blockmap
 from octopus.ragged.batch import RaggedBatch
 from octopus.ragged.check import whole
 from octopus.ragged.plan import RaggedPlan
 
-PROBES = {"pointwise": "multiply", "stencil": "blur3x3"}  # those that wait for memory, and those that compute
-ELEMENTS = {"cpu": 300_000, "cuda": 8_000_000}  # of a probe's batch: beyond launch latency, quickly done
-THRESHOLDS = (4096, 16_384, 65_536)  # of block_metadata
-ROUNDS, MIN_ROUNDS = 7, 3
-SECONDS = 0.02  # of one probe, once it has the least rounds
-AS_GOOD = 1.02  # within two per cent the strategy with less to build is taken
+OPERATIONS = ("multiply", "blur3x3")  # one that waits for memory, and one that computes
+ELEMENTS = {"cpu": 160_000, "cuda": 8_000_000}  # of a probe's batch: beyond launch latency, quickly done
+ROUNDS, MIN_ROUNDS = 9, 3
+SECONDS = 0.006  # of one probe, once it has the least rounds
+AS_GOOD = 1.05  # within five per cent, which probes as short as these can't tell apart, what has less to build is taken
 ORDER = ("block_search", "thread_search", "block_metadata", "lookup")  # by what they need
 
 
 class Evidence(NamedTuple):
     """One measured strategy."""
 
-    operation: str
+    group: str  # of `blockmap.GROUPS`
     strategy: str
-    threshold: int  # elements per block of "block_metadata", else 0
     setup_ms: float  # its map is built on the host
-    kernel_ms: float  # median, the data in place
+    kernel_ms: float  # the least of the rounds, the data in place
 
     def cost(self, uses: int) -> float:
         """Milliseconds per use of a batch that is used so many times."""
@@ -48,29 +49,32 @@ class Tuning(NamedTuple):
     """What `tune` found."""
 
     device: str
-    choice: dict[str, str]  # a strategy for "pointwise" operations and one for "stencil"
-    threshold: int  # best number of elements per block of `block_metadata`
+    choice: dict[str, str]  # a strategy for each group that was probed, see `octopus.blockmap.GROUPS`
     uses: int  # how often a batch was taken to be used
     evidence: tuple[Evidence, ...]
     probe_ms: float  # what the probes took, without compiling
 
     def lines(self) -> list[str]:
         """The evidence in words, one line per strategy."""
-        chosen, found = {PROBES[group]: name for group, name in self.choice.items()}, []
-        for row in self.evidence:
-            name = row.strategy + (f" ({row.threshold} elements per block)" if row.threshold else "")
-            mark = "  <- chosen" if row.strategy == chosen[row.operation] else ""
-            found.append(f"{row.operation}: {name}: kernel {row.kernel_ms:.3f} ms, setup {row.setup_ms:.3f} ms{mark}")
-        return found
+        return [
+            f"{blockmap.GROUPS[row.group]}: {row.strategy}: kernel {row.kernel_ms:.3f} ms, setup {row.setup_ms:.3f} ms"
+            + "  <- chosen" * (row.strategy == self.choice[row.group])
+            for row in self.evidence
+        ]
 
 
-def tune(device: Device = "auto", *, uses: int = 1, keep: bool = True) -> Tuning:
+def tune(device: Device = "auto", *, sizes: Any = None, uses: int = 1, keep: bool = True) -> Tuning:
     """Measure every strategy on this machine and remember the best for `strategy="auto"`.
 
     Parameters
     ----------
     device : {"auto", "cpu", "cuda"}
         "auto": the GPU if there is one.
+    sizes : array, (N, 2) or (N,), integer, optional
+        Heights and widths of your images, or lengths of your sequences, 1 or more each: the probes work on as many of
+        them as make 8 million elements (160,000 on a CPU), and the choice is kept for items of that size. By default
+        there are probes for small items (4 to 16 pixels a side) and for those as large as the boxes of a drone's
+        detector.
     uses : int
         How often a batch of the same sizes is used: with many, what must be built counts less.
     keep : bool
@@ -84,48 +88,62 @@ def tune(device: Device = "auto", *, uses: int = 1, keep: bool = True) -> Tuning
     Raises
     ------
     DeviceError, InputError
-        For "cuda" without a usable GPU; if `uses` is no whole number from 1 on.
+        For "cuda" without a usable GPU; if `uses` is no whole number from 1 on, or `sizes` are no sizes.
     """
     uses = whole("uses", uses)
     side = backends.resolve(device)
-    batch = probe_batch(ELEMENTS[side])
-    candidates = [
-        (strategy, threshold)
-        for strategy in blockmap.STRATEGIES
-        for threshold in (THRESHOLDS if strategy == "block_metadata" else (0,))
-    ]
-    probes = {name: {key: _probe(side, batch, name, *key) for key in candidates} for name in PROBES.values()}
+    shapes = [_icons(), _boxes()] if sizes is None else [_checked(sizes)]
+    probes: dict[str, dict[str, Callable[[], object]]] = {}
+    setups: dict[str, dict[str, Callable[[], object]]] = {}
+    for each in shapes:
+        batch = probe_batch(each, ELEMENTS[side])
+        for operation in OPERATIONS[: each.shape[1]]:  # sequences have no stencil
+            group = blockmap.group_of(operation, batch.size, len(batch))
+            probes[group] = {name: _probe(side, batch, operation, name) for name in blockmap.STRATEGIES}
+            setups[group] = {name: partial(blockmap.build, name, batch.offsets) for name in blockmap.STRATEGIES}
     started = time.perf_counter()
-    setup = {key: _ms(partial(blockmap.build, key[0], batch.offsets, threshold=key[1] or 1)) for key in candidates}
-    evidence: tuple[Evidence, ...] = ()
-    for operation, runs in probes.items():
-        rounds, since = list[dict[Any, float]](), time.perf_counter()
-        # In a round every candidate runs once: a slow moment of the machine meets them all.
-        while len(rounds) < MIN_ROUNDS or (len(rounds) < ROUNDS and time.perf_counter() - since < SECONDS):
-            rounds.append({key: _ms(run) for key, run in runs.items()})
-        kernel = {key: float(np.median([each[key] for each in rounds])) for key in candidates}
-        evidence += tuple(Evidence(operation, *key, setup[key], kernel[key]) for key in candidates)
+    evidence = [row for group in probes for row in _measured(group, probes[group], setups[group])]
     probe_ms = (time.perf_counter() - started) * 1e3
-    choice = {group: _best(evidence, operation, uses).strategy for group, operation in PROBES.items()}
-    records = [row for row in evidence if row.strategy == "block_metadata" and row.operation == PROBES["pointwise"]]
-    threshold = min(records, key=lambda row: row.cost(uses)).threshold
+    choice = {group: _best(evidence, group, uses).strategy for group in probes}
     if keep:
-        blockmap.store(side, choice, threshold)
-    return Tuning(side, choice, threshold, uses, evidence, probe_ms)
+        blockmap.store(side, choice)
+    return Tuning(side, choice, uses, tuple(evidence), probe_ms)
 
 
-def probe_batch(elements: int) -> RaggedBatch:
-    """Images with the published long-tailed distribution of sides, float32 on the host, seeded."""
-    random = np.random.RandomState(42)
-    count = elements // 6000 + 1  # elements of such an image, rounded down: the last ones are left out
-    kind = random.choice(3, (count, 1), p=(0.80, 0.15, 0.05))
-    shapes = random.randint(np.array([16, 60, 150])[kind], np.array([61, 151, 401])[kind], (count, 2))
+def probe_batch(shapes: NDArray[np.int64], elements: int) -> RaggedBatch:
+    """A batch of float32 on the host, seeded, of these shapes over and over until it has so many elements."""
+    count = 2 * elements // max(int(shapes.prod(axis=1).mean()), 1) + 1  # twice as many as that is on average
+    shapes = np.resize(shapes, (count, shapes.shape[1]))
     shapes = shapes[: max(int(np.searchsorted(np.cumsum(shapes.prod(axis=1)), elements)), 1)]
-    values = random.random_sample(int(shapes.prod(axis=1).sum())).astype(np.float32)
+    values = np.random.RandomState(42).random_sample(int(shapes.prod(axis=1).sum())).astype(np.float32)
     return RaggedBatch.from_arrays(values, shapes)
 
 
-def _probe(device: str, batch: RaggedBatch, operation: str, strategy: str, threshold: int) -> Callable[[], object]:
+def _boxes() -> NDArray[np.int64]:
+    """Images with the published long-tailed distribution of sides."""
+    random = np.random.RandomState(42)
+    kind = random.choice(3, (2000, 1), p=(0.80, 0.15, 0.05))
+    return random.randint(np.array([16, 60, 150])[kind], np.array([61, 151, 401])[kind], (2000, 2))
+
+
+def _icons() -> NDArray[np.int64]:
+    return np.random.RandomState(42).randint(4, 17, (2000, 2))
+
+
+def _checked(sizes: Any) -> NDArray[np.int64]:
+    found = np.asarray(sizes)
+    if found.ndim == 1:
+        found = found[:, None]
+    if found.ndim != 2 or found.shape[1] not in (1, 2) or not len(found) or found.dtype.kind not in "iu":
+        raise InputError(
+            f"sizes must be heights and widths (N, 2) or lengths (N,) in whole numbers, found {shown(sizes)}"
+        )
+    if found.min() < 1:
+        raise InputError(f"sizes must be 1 or more, found {found.min()}")
+    return found.astype(np.int64)
+
+
+def _probe(device: str, batch: RaggedBatch, operation: str, strategy: Any) -> Callable[[], object]:
     """The kernel alone, on data that are in place; run once, so that it is compiled."""
     parameters: list[Any] = [np.linspace(0.5, 1.5, len(batch), dtype=np.float32)] * (operation == "multiply")
     out: Any = np.empty_like(batch.values) if device == "cpu" else None
@@ -137,8 +155,7 @@ def _probe(device: str, batch: RaggedBatch, operation: str, strategy: str, thres
         batch = RaggedBatch(memory.upload(batch.values), batch.offsets, batch.shapes)
         parameters, wait = list(map(memory.upload, parameters)), current().sync
         out = memory.DeviceArray((batch.size,), np.float32)
-    options: dict[str, Any] = {"strategy": strategy, "device": device, "threshold": threshold or None}
-    plan = RaggedPlan(operation, batch, **options)
+    plan = RaggedPlan(operation, batch, strategy=strategy, device=device)
 
     def run() -> None:
         plan.run(batch, *parameters, out=out)
@@ -148,14 +165,21 @@ def _probe(device: str, batch: RaggedBatch, operation: str, strategy: str, thres
     return run
 
 
+def _measured(group: str, runs: dict[str, Any], setups: dict[str, Any]) -> list[Evidence]:
+    rounds, since = list[dict[str, float]](), time.perf_counter()
+    # In a round every strategy runs once: a slow moment of the machine meets them all.
+    while len(rounds) < MIN_ROUNDS or (len(rounds) < ROUNDS and time.perf_counter() - since < SECONDS):
+        rounds.append({name: _ms(run) for name, run in runs.items()})
+    return [Evidence(group, name, _ms(setups[name]), min(each[name] for each in rounds)) for name in runs]
+
+
 def _ms(run: Callable[[], object]) -> float:
     started = time.perf_counter()
     run()
     return (time.perf_counter() - started) * 1e3
 
 
-def _best(evidence: tuple[Evidence, ...], operation: str, uses: int) -> Evidence:
-    rows = [row for row in evidence if row.operation == operation]
+def _best(evidence: list[Evidence], group: str, uses: int) -> Evidence:
+    rows = [row for row in evidence if row.group == group]
     limit = min(row.cost(uses) for row in rows) * AS_GOOD
-    good = (row for row in rows if row.cost(uses) <= limit)
-    return min(good, key=lambda row: (ORDER.index(row.strategy), row.cost(uses)))
+    return min((row for row in rows if row.cost(uses) <= limit), key=lambda row: ORDER.index(row.strategy))

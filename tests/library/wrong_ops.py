@@ -165,5 +165,7 @@ ROWS = [
         ({"uses": 0}, "uses must be a whole number, at least 1"), ({"uses": 1.5}, "found 1.5"),
         ({"uses": INF}, "found inf"), ({"uses": "3"}, "found '3'"), ({"uses": None}, "found None"),
         ({"device": "gpu"}, "device='gpu' is unknown"), ({"device": "cuda"}, no_gpu()), ({"rounds": 3}, python("tune")),
+        ({"sizes": [[1, 2, 3]]}, "sizes must be heights and widths"), ({"sizes": [0.5]}, "found [0.5]"),
+        ({"sizes": [4, 0]}, "sizes must be 1 or more, found 0"), ({"sizes": []}, "found []"),
     ),
 ]  # fmt: skip

@@ -29,7 +29,7 @@ def launches(gpu, monkeypatch):
         at(out, (total,), np.float32)[...] = at(source, (total,), np.float32) * gains
 
     gpu.does = multiply
-    monkeypatch.setattr(blockmap, "tuned", lambda device: {"pointwise": blockmap.DEFAULT, "threshold": 16384})
+    monkeypatch.setattr(blockmap, "tuned", lambda device: dict.fromkeys(blockmap.GROUPS, blockmap.DEFAULT))
     return before
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from octopus import RaggedBatch
 from octopus.ragged import blockmap, ops, tuner
-from octopus.ragged.blockmap import DEFAULT_THRESHOLD, STRATEGIES
+from octopus.ragged.blockmap import GROUPS, STRATEGIES
 from octopus.ragged.plan import RaggedPlan
 from octopus.ragged.tuner import Evidence
 
@@ -21,14 +21,15 @@ def own_cache(tmp_path, monkeypatch):
 
 
 def evidence(times, setup=0.0):
-    return tuple(Evidence("multiply", name, 0, setup, time) for name, time in times.items())
+    return [Evidence("pointwise", name, setup, time) for name, time in times.items()]
 
 
 def test_every_strategy_is_probed_and_the_choice_follows_from_the_evidence():
     found = tuner.tune("cpu")
-    assert {row.strategy for row in found.evidence} == set(STRATEGIES)
-    for group, operation in tuner.PROBES.items():
-        rows = [row for row in found.evidence if row.operation == operation]
+    assert set(found.choice) == set(GROUPS)
+    for group in GROUPS:
+        rows = [row for row in found.evidence if row.group == group]
+        assert {row.strategy for row in rows} == set(STRATEGIES)
         chosen = min(row.cost(1) for row in rows if row.strategy == found.choice[group])
         assert chosen <= tuner.AS_GOOD * min(row.cost(1) for row in rows)
     assert any("<- chosen" in line for line in found.lines())
@@ -36,19 +37,20 @@ def test_every_strategy_is_probed_and_the_choice_follows_from_the_evidence():
 
 def test_the_fastest_wins_and_of_equals_the_one_that_needs_least():
     times = {"lookup": 1.0, "thread_search": 3.0, "block_metadata": 1.5, "block_search": 2.0}
-    assert tuner._best(evidence(times), "multiply", 1).strategy == "lookup"
+    assert tuner._best(evidence(times), "pointwise", 1).strategy == "lookup"
     equal = dict.fromkeys(STRATEGIES, 1.0) | {"lookup": 0.99}
-    assert tuner._best(evidence(equal), "multiply", 1).strategy == "block_search"
+    assert tuner._best(evidence(equal), "pointwise", 1).strategy == "block_search"
 
 
 def test_what_must_be_built_counts_less_the_more_often_a_batch_is_used():
-    rows = (Evidence("multiply", "lookup", 0, 10.0, 1.0), Evidence("multiply", "block_search", 0, 0.0, 1.5))
-    assert tuner._best(rows, "multiply", 1).strategy == "block_search"
-    assert tuner._best(rows, "multiply", 100).strategy == "lookup"
+    rows = [Evidence("stencil", "lookup", 10.0, 1.0), Evidence("stencil", "block_search", 0.0, 1.5)]
+    assert tuner._best(rows, "stencil", 1).strategy == "block_search"
+    assert tuner._best(rows, "stencil", 100).strategy == "lookup"
 
 
 def test_a_probe_uses_the_item_of_every_element():
-    batch = tuner.probe_batch(20_000)
+    batch = tuner.probe_batch(tuner._boxes(), 160_000)
+    assert 100_000 < batch.size <= 160_000
     gains = np.linspace(0.5, 1.5, len(batch), dtype=np.float32)
     right = batch.values * np.repeat(gains, np.diff(batch.offsets))
     assert np.array_equal(ops.multiply(batch, gains, device="cpu").values, right)
@@ -58,17 +60,27 @@ def test_a_probe_uses_the_item_of_every_element():
 def test_the_choice_is_kept_and_used_by_auto():
     batch = RaggedBatch.from_offsets(np.ones(4, np.float32), [0, 4])
     assert RaggedPlan("multiply", batch, device="cpu").strategy == "block_search"
-    blockmap.store("cpu", {"pointwise": "lookup", "stencil": "thread_search"}, 4096)
-    assert RaggedPlan("multiply", batch, device="cpu").strategy == "lookup"
-    assert blockmap.tuned("cpu")["stencil"] == "thread_search" and blockmap.tuned("cpu")["threshold"] == 4096
+    blockmap.store("cpu", {"pointwise_small": "lookup"})
+    blockmap.store("cpu", {"pointwise": "thread_search"})
+    assert RaggedPlan("multiply", batch, device="cpu").strategy == "lookup", "4 elements are a small item"
+    large = RaggedBatch.from_offsets(np.ones(blockmap.SMALL, np.float32), [0, blockmap.SMALL])
+    assert RaggedPlan("multiply", large, device="cpu").strategy == "thread_search"
+    assert blockmap.tuned("cpu")["stencil"] == "block_search"
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"pointwise": "magic", "threshold": -1}', '{"pointwise": 4096, "threshold": "lookup"}']
+    ("sizes", "groups"), [([30, 900], {"pointwise_small"}), ([[40, 50]], {"pointwise", "stencil"})]
+)
+def test_the_sizes_of_a_users_batch_are_what_is_probed(sizes, groups):
+    found = tuner.tune("cpu", sizes=sizes)
+    assert set(found.choice) == groups and {row.group for row in found.evidence} == groups
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"pointwise": "magic", "threshold": -1}', '{"pointwise": 4096, "tiny": "lookup"}']
 )
 def test_a_damaged_file_is_no_choice(text):
-    blockmap.store("cpu", {}, 1)
+    blockmap.store("cpu", {})
     next(blockmap.cache.cache_dir().glob("tuned-*")).write_text(text)
     blockmap.tuned.cache_clear()
-    assert blockmap.tuned("cpu")["pointwise"] == "block_search"
-    assert blockmap.tuned("cpu")["threshold"] == DEFAULT_THRESHOLD
+    assert blockmap.tuned("cpu") == dict.fromkeys(GROUPS, "block_search")

@@ -23,7 +23,9 @@ def published(table, quantity):
 
 def test_the_mixes_of_images_have_the_published_pixels_within_a_per_cent():
     for mix, pixels in published("pipeline_images.csv", "pixels").items():
-        assert ragged.flickr_shapes(mix, 42).prod(axis=1).sum() == pytest.approx(pixels, rel=0.01)
+        assert ragged.photo_shapes(mix.replace("flickr", "photos"), 42).prod(axis=1).sum() == pytest.approx(
+            pixels, rel=0.01
+        )
 
 
 def test_the_mixes_of_sequences_have_exactly_the_published_elements():
@@ -44,7 +46,7 @@ def test_drawn_boxes_are_those_of_the_pool():
     "call",
     [
         lambda: ragged.mapping_shapes("huge", 1, POOL, 1),
-        lambda: ragged.flickr_shapes("flickr-7", 1),
+        lambda: ragged.photo_shapes("photos-7", 1),
         lambda: ragged.sequence_lengths("nlp", 1),
     ],
 )

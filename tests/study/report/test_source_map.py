@@ -20,7 +20,11 @@ from octopus_study.site.block import MARKS, sources_block
 ITEMS = items()
 PUBLISHED_CLAIMS = {claim.id: claim for claim in load_claims(CLAIMS) if claim.source != OWN}
 # Items of which no reference has rows yet.
-WAITING = {"ONNX Runtime: two models at once; batching", "Memory on one GPU and on several"}
+WAITING = {
+    "ONNX Runtime: two models at once; batching",
+    "Memory on one GPU and on several",
+    "Stated limits: items of one size",
+}
 
 
 def claims_of(item: Item) -> list[Claim]:

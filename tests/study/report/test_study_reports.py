@@ -143,7 +143,7 @@ def test_where_several_processes_measured_the_interval_is_over_them() -> None:
     index = pd.Index(blocks, name="block")
     table = pd.DataFrame({"lookup-published": 2 * factors, "block-metadata": np.ones(21)}, index=index)
     once = {name: drawn(table[name]) for name in table}
-    group = Group("synthetic", "flickr-500-light", 500, "kernel", "host")
+    group = Group("synthetic", "photos-500-light", 500, "kernel", "host")
     costs = Costs(group, once, {name: 0 * values for name, values in once.items()}, table, len(table))
     gain = costs.ratio("lookup-published", "block-metadata", 1)
     assert gain.processes == 3 and len(gain.values) == 4

@@ -87,7 +87,7 @@ CASES = [
     ("arena", "cuda", ("two-passes", "one-pass", "streamed", "prefetched"), {"n": 1000, "workload": "ladder"} | KERNEL),
     ("arena", "cpu", ("opencv", "opencv-inplace", "octopus"), {"n": 1000, "workload": "visdrone-1thread"} | HOST),
     ("total_cost", "cuda", ("lookup-vectorised", "lookup-device", "octopus"),
-     {"workload": "flickr-500-light", "layer": "host", "quantity": "total"}),
+     {"workload": "photos-500-light", "layer": "host", "quantity": "total"}),
     ("satellite", "cuda", ("read-bound", "padded", "n-launches", "octopus"),
      {"workload": "scale-rgb8", "layer": "device", "quantity": "keep_tiles"}),
 ]  # fmt: skip

@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 from octopus.errors import InputError
 
-LONG_SIDE = 500  # of a photograph on Flickr at its usual size
+LONG_SIDE = 500  # of a photograph at the usual size of a photo site
 SHORT_SIDES = (375, 333, 334, 281, 500, 357)  # and what the usual ratios leave of the other
 SHORT_SHARES = (0.45, 0.25, 0.13, 0.05, 0.04, 0.08)
 PORTRAIT = 0.3  # of the photographs
 LARGE_IMAGES = {"4k": (2160, 3840), "8k": (4320, 7680)}
-MIXES = ("flickr-500", "flickr-500-4k", "flickr-500-8k", "flickr-1000", "flickr-1000-8k")
+MIXES = ("photos-500", "photos-500-4k", "photos-500-8k", "photos-1000", "photos-1000-8k")
 # items, and the published number of elements in all
 SEQUENCES = {
     "nlp-1k": (1_000, 60_000),
@@ -30,8 +30,8 @@ def mapping_shapes(distribution: str, count: int, pool: NDArray[np.integer], see
 
     Parameters
     ----------
-    distribution : {"tiny", "visdrone", "large"}
-        Sides of 4 to 16, those of boxes drawn from `pool`, or 100 to 512 pixels.
+    distribution : {"tiny", "visdrone", "large", "even"}
+        Sides of 4 to 16, those of boxes drawn from `pool`, 100 to 512 pixels, or all of 64.
     pool : ndarray, (N, 4)
         Boxes x1, y1, x2, y2.
 
@@ -44,18 +44,18 @@ def mapping_shapes(distribution: str, count: int, pool: NDArray[np.integer], see
     if distribution == "visdrone":
         boxes = pool[random.randint(0, len(pool), count)]
         return np.stack([boxes[:, 3] - boxes[:, 1], boxes[:, 2] - boxes[:, 0]], axis=1).astype(np.int64)
-    limits = {"tiny": (4, 17), "large": (100, 513)}
+    limits = {"tiny": (4, 17), "large": (100, 513), "even": (64, 65)}
     if distribution not in limits:
-        raise InputError(f"there is no distribution {distribution!r}; use tiny, visdrone or large")
+        raise InputError(f"there is no distribution {distribution!r}; use tiny, visdrone, large or even")
     return random.randint(*limits[distribution], (count, 2)).astype(np.int64)
 
 
-def flickr_shapes(mix: str, seed: int, long_side: int = LONG_SIDE) -> NDArray[np.int64]:
-    """Sizes like those of photographs on Flickr, with one 4K or 8K image more where the mix says so.
+def photo_shapes(mix: str, seed: int, long_side: int = LONG_SIDE) -> NDArray[np.int64]:
+    """Draw sizes of photographs, with one 4K or 8K image more where the mix says so.
 
-    The published mixes hold 89.4 million pixels in 500 images; their list of files is not published, so that these
-    have the same number of images and, within a few per cent, of pixels. `long_side` makes the usual ones smaller, for
-    a quick look.
+    The published mixes are photographs of Flickr8k, 89.4 million pixels in 500 images; the list of files is not
+    published, so these sizes are drawn: as many images and, within a few per cent, as many pixels. `long_side` makes
+    the usual ones smaller, for a quick look.
 
     Returns
     -------

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from octopus_study.measure.statistics import median_interval
-from octopus_study.names import DISTRIBUTIONS, SUBJECT, facts, human
+from octopus_study.names import DISTRIBUTIONS, OPERATIONS, SUBJECT, facts, human
+from octopus_study.names import STRATEGIES as LABELS
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, published
 from octopus_study.report.machines import kind
@@ -17,7 +19,7 @@ from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run, cached
 from octopus_study.report.samples import Group, by_block, groups, pivot
 from octopus_study.report.studies import mapping_figure
-from octopus_study.report.studies.mapping_figure import PAIRS, STUDY, pair_of, timed
+from octopus_study.report.studies.mapping_figure import EVEN, PAIRS, STUDY, UNEVEN, pair_of, timed
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.cells import Cell
@@ -34,6 +36,11 @@ CLASSES = {
     "compute-bound": ("gamma", "blur3x3", "blur5x5-sobel"),
 }
 AGAINST_SEARCH = (SUBJECT, "thread-search")
+# What the tuner chooses among, whether it is for stencils, and how much more than the fastest counts as well chosen.
+STRATEGIES = ("octopus", "thread-search", "block-metadata", "block-metadata-tuned", "lookup")
+CHOICES = {False: "choice_pointwise", True: "choice_stencil"}
+STENCILS = ("blur3x3", "blur5x5-sobel")
+REGRET = 1.1
 BEYOND = 0.02  # a gain or a loss counts beyond this and beyond noise
 OVER = {
     "lookup": "over A",
@@ -86,10 +93,10 @@ def copy_shares(run: Run) -> Iterator[Number]:
 
 def ranges(run: Run) -> Iterator[Number]:
     """Yield ``memory-bound.<distribution>.<method>.range_over_<other>``: the least and the greatest ratio over the
-    operations in float32 and numbers of items; ``all`` stands for all distributions."""
+    operations in float32 and numbers of items; ``all`` stands for all distributions of uneven sizes."""
     for pair in (*_pairs(run).values(), AGAINST_SEARCH):
         ratios = [one for one in _ratios(run, pair) if _within(one.group, CLASSES["memory-bound"])]
-        for name in (*DISTRIBUTIONS, "all"):
+        for name in (*UNEVEN, "all"):
             chosen = [one.number for one in ratios if name in ("all", facts(STUDY, one.group.workload).distribution)]
             if chosen:
                 values = [number.value for number in chosen]
@@ -119,7 +126,7 @@ def _beyond(ratio: float) -> bool:
 
 def _within(group: Group, operations: tuple[str, ...]) -> bool:
     of = facts(STUDY, group.workload)
-    return of.operation in operations and of.dtype == "float32"
+    return of.operation in operations and of.dtype == "float32" and of.distribution != EVEN
 
 
 _TABLE_SIZE = "quantity=map_bytes, method=lookup; or quantity=elements"
@@ -134,6 +141,30 @@ def table_size(run: Run) -> Iterator[Number]:
         key = run.key(method="lookup", quantity="bytes_per_element")
         source, note = run.from_rows("n/a", _TABLE_SIZE), f"greatest of {len(per_element)}"
         yield make_number(key, source, "bytes", float(per_element.max()), note=note)
+
+
+def regrets(run: Run) -> Iterator[Number]:
+    """Yield ``<case>.tuner.kernel.<layer>.regret``: time of the strategy that the tuner chose for a batch / time of the
+    fastest, the median over its choices; and ``tuner.within``, the share of cases where that is 1.1 at most."""
+    chosen = run.rows[run.rows["quantity"].isin(CHOICES.values())]
+    picks = {key: list(rows["method"]) for key, rows in chosen.groupby(["workload", "n", "quantity"])}
+    layer, found = "device" if kind(run) == "gpu" else "host", []
+    for group, rows in groups(run, quantity="kernel", layer=layer, unit="ms"):
+        of, table = facts(STUDY, group.workload), pivot(rows)
+        names = [name for name in STRATEGIES if name in table]
+        batch = picks.get((of.distribution, group.n, CHOICES[of.operation in STENCILS]))
+        if batch and len(names) > 1 and {*batch} <= {*names}:
+            times = table[names].median()
+            regret = float(np.median([times[name] for name in batch]) / times.min())
+            source, note = group.rows_of(run, " and ".join(names)), "medians over blocks, and over choices"
+            found.append(make_number(group.key(run, "tuner").derive("regret"), source, "ratio", regret, note=note))
+    yield from found
+    if found:
+        within = sum(number.value <= REGRET for number in found)
+        key, source = run.key(method="tuner", quantity="within"), joined(*found)._replace(dataset="n/a")
+        yield make_number(key, source, "ratio", within / len(found), text=f"{within} of {len(found)}")
+        worst = max(found, key=lambda number: number.value)
+        yield worst.named(run.key(method="tuner", quantity="worst"))
 
 
 def tuner_numbers(run: Run) -> Iterator[Number]:
@@ -201,17 +232,26 @@ KERNELS = Spec(
 def tuner(frame: Frame) -> Table:
     """What the tuner takes, and the comparisons that it decides, beside the published ones."""
     probe = frame.text(published("auto_tuner", "all", "tuner", "probe_time"))
-    lines = [(["Probe", probe], lambda view: view.text(view.key(method="tuner", quantity="probe"), MISSING))]
+    lines = [
+        (["Probe", probe], _tuner_cell("probe")),
+        (["Choices within 10 % of the fastest", MISSING], _tuner_cell("within")),
+        (["Worst choice over the fastest", MISSING], _tuner_cell("worst")),
+    ]
     for name, operation in (("multiply", "multiply"), ("blur", "blur3x3")):
         gain = frame.text(published("auto_tuner", name, "block-metadata", "speedup_over_thread_search"))
         for width, each, printed in (("scalar", "one element", gain), ("vector", "several elements", MISSING)):
             label = f"C over B, {each}, {name}, VisDrone, most items"
             lines.append(([label, printed], _most_items(operation, width)))
     caption = (
-        "What the tuner's probe takes. C over B: block metadata over a search by every thread, both with one element "
+        "What the tuner's probe takes, and how well it chooses for batches that stay in place: share of the cases of "
+        "the study. C over B: block metadata over a search by every thread, both with one element "
         "per thread, as published, or both with several."
     )
     return beside(views(frame, STUDY), ["", "Jetson Orin Nano, published"], lines, caption, no_run(STUDY))
+
+
+def _tuner_cell(quantity: str) -> Callable[[View], str]:
+    return lambda view: view.text(view.key(method="tuner", quantity=quantity), MISSING)
 
 
 def _most_items(operation: str, width: str) -> Callable[[View], str]:
@@ -222,10 +262,42 @@ def _most_items(operation: str, width: str) -> Callable[[View], str]:
     return cell
 
 
+def when(frame: Frame) -> Table:
+    """Which strategy is the fastest, by how large the items are, how many, and what is done with them."""
+    lines = [
+        ([human(DISTRIBUTIONS, name), human(OPERATIONS, operation), amount], _fastest(name, operation, place))
+        for name in DISTRIBUTIONS
+        for operation in ("multiply", "blur3x3")
+        for amount, place in (("fewest", 0), ("most", -1))
+    ]
+    caption = (
+        "When to use what: the strategy with the fastest kernel, and how much longer the next one takes, with the "
+        "fewest and the most items that a machine was measured with. A: lookup table. B: search by every thread. C: "
+        "block metadata. D: search by every block (Octopus). What must be built before the kernel doesn't count here: "
+        "a search needs nothing, block metadata an entry per block, a table one per element."
+    )
+    return beside(views(frame, STUDY), ["Items", "Operation", "How many"], lines, caption, no_run(STUDY))
+
+
+def _fastest(distribution: str, operation: str, place: int) -> Callable[[View], str]:
+    def cell(view: View) -> str:
+        keys = timed(view, distribution, operation)
+        times: dict[str, float] = {}
+        for name in STRATEGIES if keys else ():
+            time, letter = view.frame.value(keys[place].but(method=name)), human(LABELS, name)[0]
+            times[letter] = min(times.get(letter, math.inf), time)  # C has two sizes of blocks
+        known = sorted((time, letter) for letter, time in times.items() if math.isfinite(time))
+        if len(known) < 2:
+            return MISSING
+        return f"{known[0][1]}, {significant(known[1][0] / known[0][0])}\u00d7 over {known[1][1]}"
+
+    return cell
+
+
 REPORT = StudyReport(
-    numbers=(gains, copy_shares, ranges, counts, table_size, tuner_numbers),
+    numbers=(gains, copy_shares, ranges, counts, table_size, regrets, tuner_numbers),
     compares=compares,
-    tables={"mapping": KERNELS, "tuner": tuner},
+    tables={"mapping": KERNELS, "when": when, "tuner": tuner},
     figures={
         "mapping_scaling": Chart(
             mapping_figure.scaling,

@@ -12,6 +12,8 @@ from octopus_study.report.frame import Frame, Key, published
 from octopus_study.report.view import KERNEL, View, views
 
 STUDY = "mapping"
+EVEN = "even"
+UNEVEN = tuple(name for name in DISTRIBUTIONS if name != EVEN)
 NO_TIMES = "No run of the study mapping that is shown timed a kernel."
 # Like for like: block metadata against a search by every thread, both with as many elements per thread; as published,
 # that is one.
@@ -39,7 +41,7 @@ def timed(view: View, distribution: str, operation: str = "multiply") -> list[Ke
 
 def measured(frame: Frame) -> list[View]:
     """Return the machines that timed a kernel."""
-    return [view for view in views(frame, STUDY) if any(timed(view, name) for name in DISTRIBUTIONS)]
+    return [view for view in views(frame, STUDY) if any(timed(view, name) for name in UNEVEN)]
 
 
 def scaling(frame: Frame) -> Figure:
@@ -53,9 +55,9 @@ def scaling(frame: Frame) -> Figure:
     result, parts, legend = style.stacked(style.per_machine(2.15, len(shown)), 0.4, note)
     drawn = []
     for part, view in zip(parts, shown, strict=True):
-        axes = part.subplots(1, len(DISTRIBUTIONS), squeeze=False, sharey=True)[0]
+        axes = part.subplots(1, len(UNEVEN), squeeze=False, sharey=True)[0]
         style.heading(part, f"{view.name}: multiply, float32")
-        for axis, name in zip(axes, DISTRIBUTIONS, strict=True):
+        for axis, name in zip(axes, UNEVEN, strict=True):
             _ratios(axis, view, name)
         axes[0].set(yscale="log", ylabel="Ratio of times")
         low, high = axes[0].get_ylim()
@@ -68,7 +70,7 @@ def scaling(frame: Frame) -> Figure:
 
 def _note(view: View) -> str:
     """Name the lines that a machine's rows lack."""
-    keys = [key for name in DISTRIBUTIONS for key in timed(view, name)]
+    keys = [key for name in UNEVEN for key in timed(view, name)]
     pairs = {label: _pair(view, line[0]) for label, line in _LINES.items()}
     missing = [
         label

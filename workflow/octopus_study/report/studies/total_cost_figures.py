@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from octopus_study.names import COST_PARTS, IMAGE_KERNELS, IMAGE_MIXES, STRATEGIES, SUBJECT, facts
 from octopus_study.report.charts import bars, style
-from octopus_study.report.charts.palette import BLACK, COST_COLORS
-from octopus_study.report.frame import Frame, Key
+from octopus_study.report.charts.palette import BLACK, BLUE, COST_COLORS, VERMILION
+from octopus_study.report.frame import Frame, Key, published
 from octopus_study.report.text import quantity_text
 from octopus_study.report.view import View, views
 
@@ -23,8 +23,12 @@ TABLES = (PUBLISHED_TABLE, SAME_TABLE, "lookup-device")
 METHODS = (*TABLES, "thread-search", *OWNERS, SUBJECT)
 WORKLOADS = {f"{mix}-{kernel}": f"{name}, {kernel}" for kernel in IMAGE_KERNELS for mix, name in IMAGE_MIXES.items()}
 # The smallest and the largest mix, with both kernels; the table has all.
-_PANELS = [f"{mix}-{kernel}" for mix in ("flickr-500", "flickr-1000-8k") for kernel in IMAGE_KERNELS]
+_PANELS = [f"{mix}-{kernel}" for mix in ("photos-500", "photos-1000-8k") for kernel in IMAGE_KERNELS]
 _METHOD = 0.2  # inches
+_USES = (1, 2, 5, 10, 20, 53, 100, 151, 200, 500, 1000)
+# Lines: the table, the looks, whose colour.
+_REUSED = {PUBLISHED_TABLE: "-", "lookup-device": ":"}
+_KERNEL_COLORS = dict(zip(IMAGE_KERNELS, (BLUE, VERMILION), strict=True))
 
 
 def cases(view: View) -> list[Key]:
@@ -64,6 +68,41 @@ def steps(frame: Frame) -> Figure:
         drawn += _panels(place, view)
     style.legend_of(below, drawn, 5, fontsize=6.8)
     return result
+
+
+def reuse(frame: Frame) -> Figure:
+    """Draw, per machine, time with a lookup table / time with block metadata as published over how often the smallest
+    mix is used, without download; crosses stand where the source says that the table has caught up."""
+    shown = measured(frame)
+    if not shown:
+        return style.empty(NO_TIMES)
+    result, (part,), below = style.stacked([1.75], 0.45)
+    axes = part.subplots(1, len(shown), squeeze=False, sharey=True)[0]
+    for axis, view in zip(axes, shown, strict=True):
+        axis.axhline(1, color=BLACK, linewidth=0.7)
+        for kernel in IMAGE_KERNELS:
+            _reused(axis, view, kernel)
+        axis.set(xscale="log", yscale="log", xlabel="Uses of one batch")
+        axis.annotate(view.name, (0.97, 0.9), xycoords="axes fraction", ha="right", fontsize=8, fontweight="bold")
+        style.plain_log(axis.xaxis, narrow=True)
+        style.plain_log(axis.yaxis)
+    axes[0].set_ylabel("Ratio of times")
+    style.legend_of(below, list(axes), 3, fontsize=6.8)
+    return result
+
+
+def _reused(axis: Axes, view: View, kernel: str) -> None:
+    case = next((key for key in cases(view) if key.workload == f"{next(iter(IMAGE_MIXES))}-{kernel}"), None)
+    color = _KERNEL_COLORS[kernel]
+    uses = view.frame.value(published("amortisation", kernel, "break_even"))
+    axis.plot(uses, 1, "x", color=color, label=f"Published: caught up, {kernel}")
+    owner = case and parts(view.frame, case, OWNERS[0])
+    for table, dashes in _REUSED.items() if case else ():
+        step = parts(view.frame, case, table)
+        if owner and {"setup", "kernel"} <= {*step} and {"setup", "kernel"} <= {*owner}:
+            first, second = (each["setup"] + each.get("upload", 0) for each in (step, owner))
+            ratios = [(first + n * step["kernel"]) / (second + n * owner["kernel"]) for n in _USES]
+            axis.plot(_USES, ratios, dashes, color=color, label=f"{STRATEGIES[table]}, {kernel}")
 
 
 def _panels(part: Any, view: View) -> list[Axes]:

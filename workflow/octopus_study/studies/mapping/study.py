@@ -44,15 +44,32 @@ METHODS: dict[str, tuple[str, int | None, bool]] = {
 GPU_ONLY = ("lookup-scalar", "block-metadata-scalar")
 MAPS = ("octopus", "thread-search", "block-metadata", "block-metadata-tuned", "lookup")
 COPY = "copy-bound"
+USES = 1000  # of a batch for which the tuner chooses: the kernels alone are compared here
+# The method whose kernel a strategy of the tuner is.
+CHOSEN = {
+    "block_search": BASE,
+    "thread_search": "thread-search",
+    "block_metadata": "block-metadata-tuned",
+    "lookup": "lookup",
+}
 SHARE_OF_FREE = 0.6  # of the free memory that one case may take
 
 
 def plan(context: Context) -> Iterator[Part]:
-    """Per batch its maps and its operations; behind them what the tuner's probes take."""
+    """Per batch its maps, its operations and what the tuner chooses; behind them what the tuner's probes take."""
     for distribution in context.config.mapping.distributions:
         for count in _counts(context):
             yield from _batch(context, distribution, count)
     yield Part(_probes)
+
+
+def _choices(case: Case, shapes: NDArray[np.int64], context: Context, part: Part) -> Iterator[Row]:
+    """Which strategy the tuner takes for a batch that stays in place: the method of a row is its choice."""
+    for block in range(MIN_BLOCKS):
+        tuning = tuner.tune(context.device, sizes=shapes, uses=USES, keep=False)
+        for group, strategy in tuning.choice.items():
+            quantity = f"choice_{group.removesuffix('_small')}"
+            yield case.row(CHOSEN[strategy], "host", quantity, "count", 1, block=block)
 
 
 def _probes(context: Context, part: Part) -> Iterator[Row]:
@@ -74,6 +91,7 @@ def _batch(context: Context, distribution: str, count: int) -> Iterator[Part]:
     case = context.case(distribution, count, dataset=dataset)
     log.info("%s: %d items, %.1f million elements", distribution, count, offsets[-1] / 1e6)
     yield Part(partial(_maps, case, offsets))
+    yield Part(partial(_choices, case, shapes))
     settings = context.config.mapping
     operations = [(operation, "float32") for operation in settings.operations]
     if count == _counts(context)[0]:

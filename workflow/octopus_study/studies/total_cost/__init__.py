@@ -14,12 +14,12 @@ DATASET = "visdrone-val"
 class TotalCost(Section):
     """Setup, upload, kernel and download of one batch, and its reuse."""
 
-    mixes: list[Literal["flickr-500", "flickr-500-4k", "flickr-500-8k", "flickr-1000", "flickr-1000-8k"]] = Field(
-        ["flickr-500", "flickr-500-4k", "flickr-500-8k", "flickr-1000", "flickr-1000-8k"],
+    mixes: list[Literal["photos-500", "photos-500-4k", "photos-500-8k", "photos-1000", "photos-1000-8k"]] = Field(
+        ["photos-500", "photos-500-4k", "photos-500-8k", "photos-1000", "photos-1000-8k"],
         min_length=1,
         description="published mixes of images",
     )
-    mixes_cpu: list[Literal["flickr-500", "flickr-1000"]] = Field(["flickr-500"], description="those of a CPU")
+    mixes_cpu: list[Literal["photos-500", "photos-1000"]] = Field(["photos-500"], description="those of a CPU")
     kernels: list[Literal["light", "heavy"]] = Field(
         ["light", "heavy"], min_length=1, description="3x3 mean, or 5x5 mean with Sobel's gradient"
     )

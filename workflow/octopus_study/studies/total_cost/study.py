@@ -16,19 +16,18 @@ from numpy.typing import NDArray
 
 from octopus_study.baselines.ragged_job import RaggedJob
 from octopus_study.baselines.ragged_methods import stage
-from octopus_study.data.ragged import flickr_shapes
+from octopus_study.data.ragged import photo_shapes
 from octopus_study.measure import Case, Row
 from octopus_study.status import NO_ANSWER
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context
-from octopus_study.studies.total_cost.ladder import ladder_part
+from octopus_study.studies.total_cost.ladder import LADDERS, ladder_part
 from octopus_study.studies.total_cost.methods import make, names
 
 KERNELS = {"light": "blur3x3", "heavy": "blur5x5_sobel"}
 FIRST_KERNEL = "light"
 SAME_TABLE = "lookup-vectorised"  # to upload it takes what the published one takes
 DOWNLOADING = ("octopus", "lookup-published")  # enough to see that the result's way back is the same for all
-LADDER_MIX = "flickr-500"
 
 
 def plan(context: Context) -> Iterator[Part]:
@@ -36,13 +35,13 @@ def plan(context: Context) -> Iterator[Part]:
     settings = context.config.total_cost
     on_gpu = context.device == "cuda"
     for mix in settings.mixes if on_gpu else settings.mixes_cpu:
-        shapes = flickr_shapes(mix, context.seed, settings.long_side)
+        shapes = photo_shapes(mix, context.seed, settings.long_side)
         for kernel in settings.kernels if on_gpu else settings.kernels_cpu:
             case = context.case(f"{mix}-{kernel}", len(shapes), dataset="synthetic")
             comparisons = tuple(_comparisons(context, case, kernel))
             yield Part(partial(_measure, KERNELS[kernel], shapes), comparisons)
-            if (mix, kernel) == (LADDER_MIX, FIRST_KERNEL) and settings.ladder and context.device == "cuda":
-                yield ladder_part(context, case, shapes)
+            if mix in LADDERS and kernel == FIRST_KERNEL and settings.ladder and on_gpu:
+                yield ladder_part(context, case, shapes, LADDERS[mix])
 
 
 def _comparisons(context: Context, case: Case, kernel: str) -> Iterator[Comparison]:

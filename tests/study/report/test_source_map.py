@@ -24,6 +24,7 @@ WAITING = {
     "ONNX Runtime: two models at once; batching",
     "Memory on one GPU and on several",
     "Stated limits: items of one size",
+    "Why batches saturate: bandwidth and the L2 cache",
 }
 
 

@@ -25,7 +25,7 @@ from octopus.ragged.check import whole
 from octopus.ragged.plan import RaggedPlan
 
 OPERATIONS = ("multiply", "blur3x3")  # one that waits for memory, and one that computes
-ELEMENTS = {"cpu": 160_000, "cuda": 8_000_000}  # of a probe's batch: beyond launch latency, quickly done
+ELEMENTS = {"cpu": 160_000, "cuda": 5_000_000}  # of a probe's batch: beyond launch latency, quickly done
 ROUNDS, MIN_ROUNDS = 9, 3
 SECONDS = 0.006  # of one probe, once it has the least rounds
 AS_GOOD = 1.05  # within five per cent, which probes as short as these can't tell apart, what has less to build is taken
@@ -72,7 +72,7 @@ def tune(device: Device = "auto", *, sizes: Any = None, uses: int = 1, keep: boo
         "auto": the GPU if there is one.
     sizes : array, (N, 2) or (N,), integer, optional
         Heights and widths of your images, or lengths of your sequences, 1 or more each: the probes work on as many of
-        them as make 8 million elements (160,000 on a CPU), and the choice is kept for items of that size. By default
+        them as make 5 million elements (160,000 on a CPU), and the choice is kept for items of that size. By default
         there are probes for small items (4 to 16 pixels a side) and for those as large as the boxes of a drone's
         detector.
     uses : int

@@ -25,7 +25,7 @@ from octopus.ragged.check import whole
 from octopus.ragged.plan import RaggedPlan
 
 OPERATIONS = ("multiply", "blur3x3")  # one that waits for memory, and one that computes
-ELEMENTS = {"cpu": 160_000, "cuda": 5_000_000}  # of a probe's batch: beyond launch latency, quickly done
+ELEMENTS = {"cpu": 100_000, "cuda": 5_000_000}  # of a probe's batch: beyond launch latency, quickly done
 ROUNDS, MIN_ROUNDS = 9, 3
 SECONDS = 0.006  # of one probe, once it has the least rounds
 AS_GOOD = 1.05  # within five per cent, which probes as short as these can't tell apart, what has less to build is taken
@@ -71,10 +71,10 @@ def tune(device: Device = "auto", *, sizes: Any = None, uses: int = 1, keep: boo
     device : {"auto", "cpu", "cuda"}
         "auto": the GPU if there is one.
     sizes : array, (N, 2) or (N,), integer, optional
-        Heights and widths of your images, or lengths of your sequences, 1 or more each: the probes work on as many of
-        them as make 5 million elements (160,000 on a CPU), and the choice is kept for items of that size. By default
-        there are probes for small items (4 to 16 pixels a side) and for those as large as the boxes of a drone's
-        detector.
+        Heights and widths of your images, or lengths of your sequences, 1 or more each: the probes work on these, the
+        first ones that make 5 million elements (100,000 on a CPU), and the choice is kept for items of that size. By
+        default there are probes for small items (4 to 16 pixels a side) and for those as large as the boxes of a
+        drone's detector.
     uses : int
         How often a batch of the same sizes is used: with many, what must be built counts less.
     keep : bool
@@ -92,7 +92,8 @@ def tune(device: Device = "auto", *, sizes: Any = None, uses: int = 1, keep: boo
     """
     uses = whole("uses", uses)
     side = backends.resolve(device)
-    shapes = [_icons(), _boxes()] if sizes is None else [_checked(sizes)]
+    shapes = [_icons(ELEMENTS[side]), _boxes(ELEMENTS[side])] if sizes is None else [_checked(sizes)]
+    clock = _clock(side)
     probes: dict[str, dict[str, Callable[[], object]]] = {}
     setups: dict[str, dict[str, Callable[[], object]]] = {}
     for each in shapes:
@@ -102,7 +103,7 @@ def tune(device: Device = "auto", *, sizes: Any = None, uses: int = 1, keep: boo
             probes[group] = {name: _probe(side, batch, operation, name) for name in blockmap.STRATEGIES}
             setups[group] = {name: partial(blockmap.build, name, batch.offsets) for name in blockmap.STRATEGIES}
     started = time.perf_counter()
-    evidence = [row for group in probes for row in _measured(group, probes[group], setups[group])]
+    evidence = [row for group in probes for row in _measured(group, probes[group], setups[group], clock)]
     probe_ms = (time.perf_counter() - started) * 1e3
     choice = {group: _best(evidence, group, uses).strategy for group in probes}
     if keep:
@@ -111,23 +112,21 @@ def tune(device: Device = "auto", *, sizes: Any = None, uses: int = 1, keep: boo
 
 
 def probe_batch(shapes: NDArray[np.int64], elements: int) -> RaggedBatch:
-    """A batch of float32 on the host, seeded, of these shapes over and over until it has so many elements."""
-    count = 2 * elements // max(int(shapes.prod(axis=1).mean()), 1) + 1  # twice as many as that is on average
-    shapes = np.resize(shapes, (count, shapes.shape[1]))
+    """A batch of float32 on the host, seeded, of the first of these shapes, up to so many elements."""
     shapes = shapes[: max(int(np.searchsorted(np.cumsum(shapes.prod(axis=1)), elements)), 1)]
     values = np.random.RandomState(42).random_sample(int(shapes.prod(axis=1).sum())).astype(np.float32)
     return RaggedBatch.from_arrays(values, shapes)
 
 
-def _boxes() -> NDArray[np.int64]:
-    """Images with the published long-tailed distribution of sides."""
-    random = np.random.RandomState(42)
-    kind = random.choice(3, (2000, 1), p=(0.80, 0.15, 0.05))
-    return random.randint(np.array([16, 60, 150])[kind], np.array([61, 151, 401])[kind], (2000, 2))
+def _boxes(elements: int) -> NDArray[np.int64]:
+    """Images with the published long-tailed distribution of sides, of 6,600 elements on average."""
+    random, count = np.random.RandomState(42), elements // 3000
+    kind = random.choice(3, (count, 1), p=(0.80, 0.15, 0.05))
+    return random.randint(np.array([16, 60, 150])[kind], np.array([61, 151, 401])[kind], (count, 2))
 
 
-def _icons() -> NDArray[np.int64]:
-    return np.random.RandomState(42).randint(4, 17, (2000, 2))
+def _icons(elements: int) -> NDArray[np.int64]:
+    return np.random.RandomState(42).randint(4, 17, (elements // 90, 2))
 
 
 def _checked(sizes: Any) -> NDArray[np.int64]:
@@ -144,32 +143,52 @@ def _checked(sizes: Any) -> NDArray[np.int64]:
 
 
 def _probe(device: str, batch: RaggedBatch, operation: str, strategy: Any) -> Callable[[], object]:
-    """The kernel alone, on data that are in place; run once, so that it is compiled."""
+    """The kernel alone, on data that are in place; run once, so that it is compiled. On a GPU it is only queued."""
     parameters: list[Any] = [np.linspace(0.5, 1.5, len(batch), dtype=np.float32)] * (operation == "multiply")
     out: Any = np.empty_like(batch.values) if device == "cpu" else None
-    wait: Callable[[], object] = bool
     if device == "cuda":
         from octopus.backends.cuda import memory
-        from octopus.backends.cuda.device import current
 
         batch = RaggedBatch(memory.upload(batch.values), batch.offsets, batch.shapes)
-        parameters, wait = list(map(memory.upload, parameters)), current().sync
+        parameters = list(map(memory.upload, parameters))
         out = memory.DeviceArray((batch.size,), np.float32)
     plan = RaggedPlan(operation, batch, strategy=strategy, device=device)
 
-    def run() -> None:
-        plan.run(batch, *parameters, out=out)
-        wait()
-
+    run = partial(plan.run, batch, *parameters, out=out)
     run()
     return run
 
 
-def _measured(group: str, runs: dict[str, Any], setups: dict[str, Any]) -> list[Evidence]:
+def _clock(device: str) -> Callable[[Callable[[], object]], float]:
+    """What tells the milliseconds of a kernel: the host's clock, or events around it on a GPU whose L2 is cold."""
+    if device == "cpu":
+        return _ms
+    from cuda.core import EventOptions
+
+    from octopus.backends.cuda import memory, stream_of
+    from octopus.backends.cuda.device import current
+
+    gpu, stream = current(), stream_of(None)
+    first, last = (gpu.create_event(EventOptions(timing_enabled=True)) for _ in range(2))
+    # Rewriting this takes longer than the host needs to queue the kernel: else events would time the host.
+    cold = memory.DeviceArray((4 * gpu.properties.l2_cache_size,), np.uint8)
+
+    def milliseconds(run: Callable[[], object]) -> float:
+        cold.fill_bytes(0)
+        stream.record(first)
+        run()
+        stream.record(last)
+        last.sync()
+        return float(last - first)
+
+    return milliseconds
+
+
+def _measured(group: str, runs: dict[str, Any], setups: dict[str, Any], clock: Any) -> list[Evidence]:
     rounds, since = list[dict[str, float]](), time.perf_counter()
     # In a round every strategy runs once: a slow moment of the machine meets them all.
     while len(rounds) < MIN_ROUNDS or (len(rounds) < ROUNDS and time.perf_counter() - since < SECONDS):
-        rounds.append({name: _ms(run) for name, run in runs.items()})
+        rounds.append({name: clock(run) for name, run in runs.items()})
     return [Evidence(group, name, _ms(setups[name]), min(each[name] for each in rounds)) for name in runs]
 
 

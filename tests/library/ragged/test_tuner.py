@@ -49,7 +49,7 @@ def test_what_must_be_built_counts_less_the_more_often_a_batch_is_used():
 
 
 def test_a_probe_uses_the_item_of_every_element():
-    batch = tuner.probe_batch(tuner._boxes(), 160_000)
+    batch = tuner.probe_batch(tuner._boxes(160_000), 160_000)
     assert 100_000 < batch.size <= 160_000
     gains = np.linspace(0.5, 1.5, len(batch), dtype=np.float32)
     right = batch.values * np.repeat(gains, np.diff(batch.offsets))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from octopus.crop.api import CropPlan, crop_resize
     from octopus.crop.frame import NV12, P010
     from octopus.crop.framestream import FrameStream
+    from octopus.crop.spec import FitHeight
     from octopus.crop.transforms import map_back, rotated_boxes
     from octopus.ragged.batch import RaggedBatch
     from octopus.ragged.plan import RaggedPlan
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 __all__ = [
-    "NV12", "P010", "CropPlan", "DeviceError", "FrameStream", "InputError", "MissingPackageError", "OctopusError",
-    "OutOfMemoryError", "RaggedBatch", "RaggedPlan", "TilePlan", "best_within", "blockmap", "crop_resize",
-    "get_num_threads", "images", "keep_tiles", "map_back", "ops", "otsu_threshold", "rotated_boxes", "set_num_threads",
-    "tile_means", "tune", "warm_up",
+    "NV12", "P010", "CropPlan", "DeviceError", "FitHeight", "FrameStream", "InputError", "MissingPackageError",
+    "OctopusError", "OutOfMemoryError", "RaggedBatch", "RaggedPlan", "TilePlan", "best_within", "blockmap",
+    "crop_resize", "get_num_threads", "images", "keep_tiles", "map_back", "ops", "otsu_threshold", "rotated_boxes",
+    "set_num_threads", "tile_means", "tune", "warm_up",
 ]  # fmt: skip
 
 _MODULES = ("blockmap", "images", "ops")
@@ -42,6 +43,7 @@ _NAMES = {  # of each module
     "crop.frame": ("NV12", "P010"),
     "crop.framestream": ("FrameStream",),
     "crop.transforms": ("map_back", "rotated_boxes"),
+    "crop.spec": ("FitHeight",),
     "ragged.batch": ("RaggedBatch",),
     "ragged.plan": ("RaggedPlan",),
     "ragged.tuner": ("tune",),

@@ -20,7 +20,7 @@ from octopus.crop import check, spec
 from octopus.crop.check import Call, Items
 from octopus.crop.frame import frame_view, made_channels, pillow_frame
 from octopus.crop.kernel import Asked, CropKernel, PreparedCall, read_call
-from octopus.crop.spec import CallOptions, CropOptions, PlanOptions, RunOptions, Size
+from octopus.crop.spec import CallOptions, CropOptions, PlanOptions, RunOptions, Sizes
 from octopus.errors import InputError, shown
 
 TRANSFORM_BYTES = 16  # of an item
@@ -45,8 +45,11 @@ class CropPlan(Plan):
         change too.
     max_boxes : int
     size, mean, std, scale, dtype, layout, edge, antialias, filter, letterbox, outside, pad_mode, pad_value, channels,
-    device
-        As in `crop_resize`.
+    pad_to, device
+        As in `crop_resize`; sizes (max_boxes, 2) are those of the first boxes of each run, and a rule needs a
+        `max_width`. A plan made with a list of frames takes lists. Where items have sizes, or there are lists or
+        quadrilaterals, the GPU is told where they lie: runs with boxes on the GPU can be captured once such a run, with
+        frames and boxes at the same addresses, was made before. Frames from the host have memory there during a run.
     allocate : bool
         False leaves the result's memory to the `out` of every run.
     box_dtype : {"float32", "int32", "int64", "float64"}
@@ -54,9 +57,9 @@ class CropPlan(Plan):
         host always travel as float32.
     index_dtype : {"int32", "int64"}
         The same for a `frame_index` on the GPU; from the host it travels as int32.
-    box_shape : {(4,), (2, 3)}
+    box_shape : {(4,), (2, 3), (4, 2)}
         Of one of the first boxes to come. A run takes boxes (N, 4) or affine maps (N, 2, 3), each with a kernel of its
-        own; that for the other kind is compiled or loaded at its first run.
+        own; that for the other kind is compiled or loaded at its first run. One for quadrilaterals takes these alone.
     stream : optional
         A CUDA stream in whose order memory is reserved; the first run must then be on it. Without one the constructor
         waits until it has the memory, and runs may use any stream.
@@ -88,18 +91,29 @@ class CropPlan(Plan):
 
     @dynamo_disabled
     def __init__(
-        self, frame: Any, max_boxes: int, size: Size = (224, 224), *, device: checks.Device = "auto",
+        self, frame: Any, max_boxes: int, size: Sizes = (224, 224), *, device: checks.Device = "auto",
         allocate: bool = True, box_dtype: str = "float32", index_dtype: str = "int32",
-        box_shape: tuple[int, ...] = (4,), stream: Any = None, **options: Unpack[PlanOptions],
+        box_shape: tuple[int, ...] = (4,), stream: Any = None, pad_to: Any = None, **options: Unpack[PlanOptions],
     ) -> None:  # fmt: skip
         if not checks.is_count(max_boxes) or max_boxes < 0:
             raise InputError(f"max_boxes must be a non-negative integer, found {shown(max_boxes)}")
         checks.check_known("CropPlan", options, spec.PLAN_OPTIONS)
-        model = frame_view(frame)
         checks.check_choice("box_dtype", box_dtype, check.BOX_DTYPES)
         checks.check_choice("index_dtype", index_dtype, check.INDEX_DTYPES)
-        if not isinstance(box_shape, (tuple, list)) or tuple(box_shape) not in check.BOX_SHAPES:
-            raise InputError(f"box_shape must be (4,) or, for affine maps, (2, 3), found {shown(box_shape)}")
+        if not isinstance(box_shape, (tuple, list)) or tuple(box_shape) not in check.KINDS:
+            raise InputError(
+                f"box_shape must be (4,), (2, 3) for affine maps or (4, 2) for quadrilaterals, found {shown(box_shape)}"
+            )
+        self._varied: Any = None
+        if check.is_varied(frame, tuple(box_shape), size, pad_to):
+            from octopus.crop import varied
+
+            more: dict[str, Any] = {**options, "pad_to": pad_to, "allocate": allocate, "stream": stream}
+            given = varied.planned(frame, tuple(box_shape), more)
+            plan = self._varied = varied.VariedPlan(given, int(max_boxes), size, device, **more)
+            self.max_boxes, self.spec, self.device, self.engine = int(max_boxes), plan.spec, plan.device, plan.engine
+            return
+        model = frame_view(frame)
         checked, maps = CropOptions(size=size, **options), len(box_shape) == 2
         if allocate:
             check_family(model, checked.dtype)
@@ -141,6 +155,8 @@ class CropPlan(Plan):
         """Device memory that the plan holds at most, in bytes: result, boxes, and a host frame's copy."""
         if self.device == "cpu":
             return 0
+        if self._varied is not None:
+            return self._varied.gpu_bytes  # type: ignore[no-any-return]
         from octopus.crop.cuda import upload_bytes
 
         results = self.spec.nbytes(self.max_boxes) + self._transform_bytes
@@ -172,6 +188,8 @@ class CropPlan(Plan):
         return run(self, frame, boxes, out, stream, options)
 
     def _run(self, frame: Any, boxes: Any, out: Any, stream: Any, options: Mapping[str, Any]) -> Any:
+        if self._varied is not None:
+            return self._varied.call(frame, boxes, out, stream, dict(options))
         free = self._alone.free  # as `with self._alone`, which takes 0.3 us more of 4
         try:
             free.pop()
@@ -229,19 +247,19 @@ _thread = _Memo()
 
 @overload
 def crop_resize(
-    frame: Any, boxes: Any, size: Size = ..., *, letterbox: Literal[True], out: Any = ..., stream: Any = ...,
+    frame: Any, boxes: Any, size: Sizes = ..., *, letterbox: Literal[True], out: Any = ..., stream: Any = ...,
     **options: Unpack[CallOptions],
 ) -> tuple[Any, Any]: ...  # fmt: skip
 @overload
 def crop_resize(
-    frame: Any, boxes: Any, size: Size = ..., *, letterbox: bool = ..., out: Any = ..., stream: Any = ...,
+    frame: Any, boxes: Any, size: Sizes = ..., *, letterbox: bool = ..., out: Any = ..., stream: Any = ...,
     **options: Unpack[CallOptions],
 ) -> Any: ...  # fmt: skip
 @marked
 def crop_resize(
-    frame: Any, boxes: Any, size: Size = (224, 224), *, out: Any = None, stream: Any = None, **options: Any
+    frame: Any, boxes: Any, size: Sizes = (224, 224), *, out: Any = None, stream: Any = None, **options: Any
 ) -> Any:
-    """Cut boxes out of a frame, resize each to the same size, and normalise, in one launch.
+    """Cut boxes out of a frame, or of several, resize each, and normalise, in one launch.
 
     The result is that of `cv2.resize(crop, (width, height), interpolation=cv2.INTER_LINEAR)` on float32 for every
     box, then `(value - mean) / std`: half-pixel centres, no antialiasing, clamped at the box. `edge`, `antialias` and
@@ -249,13 +267,15 @@ def crop_resize(
 
     Parameters
     ----------
-    frame : array, (H, W, C) or (F, H, W, C), uint8, uint16 or float32; or NV12 or P010
-        One frame, or several of which `frame_index` chooses. C is 1 to 64; channels come last. NumPy, torch, CuPy,
-        Numba, or anything with DLPack or `__cuda_array_interface__`; never copied where it already lies on the device
-        that works. Rows may be further apart than their length. An image of Pillow is read in its memory, too: of the
-        mode RGB three channels, of RGBA and RGBX four, of L and I;16 one. `octopus.NV12` and `octopus.P010` are frames
-        of video, which count as three channels of uint8.
-    boxes : array, (N, 4) or (N, 2, 3), integer or float
+    frame : array, (H, W, C) or (F, H, W, C), uint8, uint16 or float32; a list of (H, W, C); or NV12 or P010
+        One frame, or several of which `frame_index` chooses, or a list of frames that differ in height and width: then
+        `boxes` is a list of as many arrays, and items come in their order: the frame of each is
+        `numpy.repeat(numpy.arange(F), [len(each) for each in boxes])`. C is 1 to 64; channels come last. NumPy, torch,
+        CuPy, Numba, or anything with DLPack or `__cuda_array_interface__`; never copied where it already lies on the
+        device that works. Rows may be further apart than their length. An image of Pillow is read in its memory, too:
+        of the mode RGB three channels, of RGBA and RGBX four, of L and I;16 one. `octopus.NV12` and `octopus.P010` are
+        frames of video, which count as three channels of uint8.
+    boxes : array, (N, 4), (N, 2, 3) or (N, 4, 2), integer or float; or a list of such
         `x1, y1, x2, y2` in pixels, a box covers `[x1, x2) x [y1, y2)`; on the host or on the GPU. What lies beyond the
         frame is cut off, see `outside`. Boxes are read as float32, whose numbers lie 1/16384 of a pixel apart at 1000
         pixels, 1/1024 at 10,000 and 1/16 at 1,000,000. A side may be up to 16384 pixels long, once the box is
@@ -271,8 +291,15 @@ def crop_resize(
         beyond the frame take its nearest pixel, or what `outside` says. A map is read as float32 and may reach up to
         2**24 pixels; one that does not, or is not finite, is an error on the host, and on the GPU gives an item of NaN
         (0 for uint8).
-    size : (int, int) or int
-        Height and width of the result in pixels, or the side of a square.
+        (N, 4, 2) are quadrilaterals, points `x, y` that become the item's corners in turn: upper left, upper right,
+        lower right, lower left. Upright ones are sampled where boxes are, others as `cv2.warpPerspective` does, but
+        without its steps of 1/32 of a pixel; like maps they take no `edge`, `antialias` and `letterbox`, and beyond the
+        frame its nearest pixel or what `outside` says. One that is crossed, not convex or (all but) flat, not finite or
+        reaches further than 2**24 pixels is an error on the host, and on the GPU gives an item of NaN (0 for uint8);
+        one may lie outside, all of it, unless `outside="error"`, which refuses any corner there.
+    size : (int, int) or int; or array (N, 2), or FitHeight
+        Height and width of the result in pixels, or the side of a square; or those of each item, integers on the host,
+        or a rule that makes them of boxes and quadrilaterals (which, on the GPU, it reads, and waits).
     mean, std : float or C floats, optional; or arrays (N, C)
         In units of the frame's values (0 to 255 for uint8), or with `scale` in units of 1; default 0 and 1. These and
         `scale` and `pad_value` may be lists or arrays on the host, of shape (C,), (C, 1, 1) or (1, C, 1, 1). Arrays of
@@ -324,12 +351,16 @@ def crop_resize(
     flip : array, (N,), integer or bool, optional
         How each item is mirrored: 1 left and right, 2 above and below, 3 both; a letterboxed one with its padding, and
         its transform leads back all the same (a box comes back with its two sides exchanged). On the host, or with
-        boxes on the GPU also there: then it is not read by the host, and only its last two bits count.
+        boxes on the GPU also there: then it is not read by the host, and only its last two bits count. This, `count`,
+        `mean` and `std` of each item, and video, go with boxes and maps of one size from one array.
     count : int or array, () or (1,), integer, optional
         How many items are made: the first ones; what others have in the result is left as it is. On the GPU (int32 or
         int64), as a detector leaves it, it is not read by the host, unless the frame lies there or by
         `outside="error"`, which wait in any case. Up to 65535 boxes go with it, and fewer, if what each has of its own
         comes from the host: as many as travel at a time.
+    pad_to : (int, int), int or "largest", optional
+        Height and width that each item is filled up to by `pad_value`, below and to the right; "largest" are those of
+        the largest item.
     out : array, optional
         Where to write; must have exactly the result's shape, dtype and device, and memory apart from what is read.
         Memory of uint16 takes the bits of bfloat16. Default: new memory at each call. For many calls, pass `out` or
@@ -347,7 +378,8 @@ def crop_resize(
     -------
     array, (N, C, height, width) or (N, height, width, C)
         On the frame's side and of its library; NumPy or `DeviceArray` where that offers DLPack or
-        `__cuda_array_interface__` alone.
+        `__cuda_array_interface__` alone. With sizes of their own `RaggedBatch` of such items, whose `values` are `out`;
+        with `pad_to` a pair, of the array and the sizes (N, 2), int64 on the host.
     transform : array, (N, 4), float32
         With `letterbox` only, then the result is a pair: `scale_x, scale_y, shift_x, shift_y` of each item, for
         `octopus.map_back`; on the same side, of the same library. NaN for an unusable box on the GPU.
@@ -378,7 +410,7 @@ def crop_resize(
     return crop(frame, boxes, size, out, stream, options)
 
 
-def _crop(frame: Any, boxes: Any, size: Size, out: Any, stream: Any, options: dict[str, Any]) -> Any:
+def _crop(frame: Any, boxes: Any, size: Sizes, out: Any, stream: Any, options: dict[str, Any]) -> Any:
     if type(frame) not in read_directly:
         frame = pillow_frame(frame, options)
     asked = read_call(frame, boxes, size, out, stream, options)
@@ -390,6 +422,11 @@ def _crop(frame: Any, boxes: Any, size: Size, out: Any, stream: Any, options: di
 def _crop_anew(frame: Any, boxes: Any, out: Any, stream: Any, options: dict[str, Any], asked: Asked) -> Any:
     """The long way of a call: look at all of it, and keep what the next such call needs."""
     checks.check_known("crop_resize", options, ("size", *spec.CALL_OPTIONS, "letterbox"))
+    if check.is_varied(frame, boxes, options["size"], options.get("pad_to")):
+        from octopus.crop import varied
+
+        return varied.crop(frame, boxes, out, stream, options)
+    options.pop("pad_to", None)
     model, described = frame_view(frame), checks.boxes_view(boxes)
     check.check_box_shape(described.shape, described.dtype)
     n, device = described.shape[0], options.pop("device", "auto")

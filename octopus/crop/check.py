@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from octopus.arrays.checks import INT32_MAX, check_readable, is_count, of_dtype
+from octopus.arrays.checks import INT32_MAX, boxes_view, check_readable, is_count, of_dtype
 from octopus.arrays.launch import Boxes, boxes_are_good
 from octopus.arrays.views import ArrayView, dtype_name, view, view_of
 from octopus.crop.frame import frame_spec
-from octopus.crop.spec import CropSpec
+from octopus.crop.spec import CropSpec, FitHeight
 from octopus.errors import InputError, shown
-from octopus.kernels.geometry import MAX_BOX_SIDE, MAX_COORDINATE
+from octopus.kernels.geometry import FLAT, MAX_BOX_SIDE, MAX_COORDINATE
 
 BOX_DTYPES = ("int32", "int64", "float32", "float64")
 BOX_NUMBERS = {np.dtype(name): number for number, name in enumerate(BOX_DTYPES)}  # in the machine's byte order
@@ -21,6 +21,8 @@ RULES = {"clip": 0, "error": 1, "pad": 2}  # `outside`, as `kernels.cpu.launches
 INDEX_DTYPES = ("int32", "int64")  # of a frame index and a count that the GPU reads
 ITEM_NAMES = ("frame_index", "flip", "mean", "std", "count")  # of the fields of `Items`, as the caller calls them
 BOX_SHAPES = ((4,), (2, 3))  # of one box, and of one affine map
+QUAD_SHAPE = (4, 2)  # of a quadrilateral, which is an item with a record of its own
+KINDS: dict[tuple[int, ...], str] = {(4,): "boxes", (2, 3): "maps", QUAD_SHAPE: "quads"}
 FLIPS = 4  # none, left and right, above and below, both
 
 
@@ -301,6 +303,35 @@ def check_host_maps(
     return result
 
 
+def check_host_quads(quads: np.ndarray | ArrayView, width: int, height: int, outside: str = "clip") -> np.ndarray:
+    """Quadrilaterals (N, 4, 2) of any numbers on the host as float32, a copy, after checking all of them."""
+    given = view(quads, "boxes").numpy()
+    if given.dtype.kind not in "iuf":
+        raise InputError(f"boxes must be integers or floats, found {given.dtype}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = np.array(given, np.float32, order="C")
+        corners = result.astype(np.float64)
+        onward, backward = (np.roll(corners, by, axis=1) - corners for by in (-1, 1))
+        turns = onward[..., 0] * backward[..., 1] - backward[..., 0] * onward[..., 1]
+        diagonals = corners[:, 2:] - corners[:, :2]
+        flat = FLAT * (diagonals**2).sum(axis=(1, 2))[:, None]
+        reasons = [
+            (~np.isfinite(result).all(axis=(1, 2)), "is not a number or infinite as float32"),
+            (abs(result).max(axis=(1, 2), initial=0) > MAX_COORDINATE, f"reaches further than {MAX_COORDINATE} pixels"),
+            (
+                ~((turns > flat).all(axis=1) | (turns < -flat).all(axis=1)),
+                "is not convex: four corners in turn, upper left, upper right, lower right, lower left, no three on a "
+                "line",
+            ),
+        ]
+    if outside == "error":
+        beyond = (result < 0) | (result > np.array([width, height]))
+        why = f'reaches outside the frame of {width}x{height} pixels; ask for outside="clip" or "pad"'
+        reasons.append((beyond.any(axis=(1, 2)), why))
+    _refuse("quadrilateral", "quadrilaterals", given, reasons)
+    return result
+
+
 def _refuse(what: str, several: str, given: np.ndarray, reasons: list[tuple[np.ndarray, str]]) -> None:
     """Name the first that is bad, with the numbers as the caller gave them, if any is."""
     bad = np.logical_or.reduce([found for found, _ in reasons])
@@ -309,6 +340,20 @@ def _refuse(what: str, several: str, given: np.ndarray, reasons: list[tuple[np.n
         why = next(words for found, words in reasons if found[first])
         numbers = ", ".join(f"{number:.9g}" for number in given[first].ravel().tolist())
         raise InputError(f"{what} {first} = ({numbers}) {why}; wrong {several}: {int(bad.sum())} of {len(bad)}")
+
+
+def is_varied(frame: Any, boxes: Any, size: Any, pad_to: Any) -> bool:
+    """Whether a call's items need records of their own; `boxes` may be the shape of one."""
+    if pad_to is not None or isinstance(frame, (list, tuple)) or are_sizes(size):
+        return True
+    return boxes == (4, 2) if isinstance(boxes, tuple) else boxes_view(boxes).shape[1:] == QUAD_SHAPE
+
+
+def are_sizes(size: Any) -> bool:
+    """Whether each item has a size of its own."""
+    if isinstance(size, (list, tuple)) and not isinstance(size, FitHeight):
+        return bool(size) and all(isinstance(each, (list, tuple, np.ndarray)) for each in size)
+    return isinstance(size, FitHeight) or getattr(size, "ndim", 0) == 2
 
 
 def is_readable(boxes: ArrayView) -> bool:
@@ -327,6 +372,10 @@ def check_box_shape(shape: tuple[int, ...], dtype: np.dtype) -> None:
         remedy = "affine maps have (N, 2, 3), no boxes are numpy.empty((0, 4))"
         if shape in BOX_SHAPES:
             remedy = f"a single {'box' if shape == (4,) else 'affine map'} is boxes[None]"
+        elif shape == QUAD_SHAPE:
+            remedy = "a single quadrilateral is boxes[None]"
+        elif shape[1:] == QUAD_SHAPE:
+            remedy = "a plan for quadrilaterals has box_shape=(4, 2)"
         elif len(shape) == 2 and shape[1] > 4:
             remedy = "leave out what follows the corners: boxes[:, :4]"
         raise InputError(f"boxes must have shape (N, 4), found {shape}; {remedy}")

@@ -28,14 +28,15 @@ ALONE_VALUES = 1 << 16  # a result of fewer values is made before a second threa
 class CpuEngine:
     """Runs a spec with the CPU kernels; holds no memory of its own.
 
-    The kernel for boxes is loaded now, or that for affine maps if `maps`; the other one when it is first needed.
+    The kernel for a kind of boxes ("boxes", "maps", "quads") is loaded now, another one when it is first needed. With
+    `varied` these are the kernels of `run_items`.
     """
 
-    def __init__(self, spec: CropSpec, maps: bool = False) -> None:
-        self.spec = spec
+    def __init__(self, spec: CropSpec, kind: str = "boxes", varied: bool = False) -> None:
+        self.spec, self._varied = spec, varied
         options, frame = spec.options, spec.frame
-        self._kernels: dict[bool, Callable[[int], Any]] = {}
-        self._kernel_for(maps)
+        self._kernels: dict[str, Callable[[int], Any]] = {}
+        self._kernel_for(kind)
         self._item_values = frame.channels * options.size[0] * options.size[1]
         # What stays alive beside their addresses.
         self._vectors = [np.ascontiguousarray(v, np.float32) for v in (spec.gain, spec.bias, spec.pad)]
@@ -46,19 +47,20 @@ class CpuEngine:
         self._fixed = reach, options.letterbox
         self._outside = outside, NEAREST if outside < 0 else outside  # of boxes, and of maps
 
-    def __reduce__(self) -> tuple[type[CpuEngine], tuple[CropSpec]]:
+    def __reduce__(self) -> tuple[type[CpuEngine], tuple[CropSpec, str, bool]]:
         """A copy, or one in another process, makes its own vectors: addresses aren't the same there."""
-        return CpuEngine, (self.spec,)
+        return CpuEngine, (self.spec, next(iter(self._kernels)), self._varied)
 
-    def _kernel_for(self, maps: bool) -> Callable[[int], Any]:
-        if maps not in self._kernels:
-            options, kind = self.spec.options, self.spec.kernel._replace(maps=maps)
-            optional = options.letterbox or options.edge == "image" or options.outside == "pad"
+    def _kernel_for(self, kind: str) -> Callable[[int], Any]:
+        if kind not in self._kernels:
+            options, of = self.spec.options, self.spec.kernel
+            optional = self._varied or options.letterbox or options.edge == "image" or options.outside == "pad"
             form = "antialias" if options.antialias else "options" if optional else "crop"
-            if kind.samples:
-                form = f"maps-{kind.filter}" if maps else kind.filter
-            self._kernels[maps] = _load(form, kind.frame.dtype, kind.frame.order, self.spec.dtype)
-        return self._kernels[maps]
+            if kind != "boxes" or options.filter != "bilinear":
+                form = f"{kind}-{options.filter}" if kind != "boxes" else options.filter
+            form = f"varied-{form}" if self._varied else form
+            self._kernels[kind] = _load(form, of.frame.dtype, of.frame.order, self.spec.dtype)
+        return self._kernels[kind]
 
     def prepare(self, call: Call, items: HostItems = NOTHING, *, checked: bool = False) -> PreparedLaunch:
         """The launch for a call; boxes that are not `checked` are so at each launch."""
@@ -69,12 +71,12 @@ class CpuEngine:
         own = self._own(items)
         number = threads.get_num_threads() if count * self._item_values > ALONE_VALUES else 1
         band = height if count >= ITEMS_PER_THREAD * number or number == 1 else min(ROWS, height)
-        maps = len(boxes.shape) == 3
+        kind = "maps" if len(boxes.shape) == 3 else "boxes"
         values = (
             0, count * -(-height // band),
             0, frame.strides[0] // item if self.spec.frame.indexed else 0, frame.strides[-3] // item,
             columns, rows, channels, index.ctypes.data, 0, 0, 0, width, height, self._planes, band,
-            *(vector.ctypes.data for vector in own or self._vectors), *self._fixed, self._outside[maps],
+            *(vector.ctypes.data for vector in own or self._vectors), *self._fixed, self._outside[kind != "boxes"],
             channels if own else 0,
         )  # fmt: skip
         if isinstance(frame, VideoView):
@@ -83,7 +85,7 @@ class CpuEngine:
         arrays = zip(call.arrays, [*numbers, BOXES if checked else -1], strict=False)
         host = None if checked else call.host_boxes(self.spec.options.outside, BOXES)
         return PreparedLaunch(
-            values, list(arrays), self._kernel_for(maps), boxes=host, threads=number, held=(self, index, own)
+            values, list(arrays), self._kernel_for(kind), boxes=host, threads=number, held=(self, index, own)
         )
 
     def run(self, call: Call, items: HostItems = NOTHING) -> None:
@@ -92,6 +94,26 @@ class CpuEngine:
         launch(self.prepare(call, items, checked=True), call.addresses)
         if items.flip is not None:
             self._flip(call.out.pointer, items.flip, call.transform)
+
+    def run_items(
+        self, table: np.ndarray, kind: str, boxes: np.ndarray, out: ArrayView, transform: ArrayView | None
+    ) -> None:  # fmt: skip
+        """Do items (N,) of `arguments.ITEM`, with checked float32 numbers of boxes, which may be quadrilaterals."""
+        from octopus.ragged import blockmap
+
+        rows = table["rows"].astype(np.int64)
+        number = threads.get_num_threads() if math.prod(out.shape) > ALONE_VALUES else 1
+        alone = len(table) >= ITEMS_PER_THREAD * number or number == 1
+        band = int(rows.max()) if alone else min(ROWS, int(rows.max()))
+        offsets = np.concatenate([[0], rows.cumsum()])
+        owner, starts = blockmap.block_records(offsets, band)
+        first = starts - offsets[owner]
+        threads.launch(
+            self._kernel_for(kind), len(owner), table.ctypes.data, owner.ctypes.data, first.ctypes.data, band,
+            boxes.ctypes.data, out.pointer, 0 if transform is None else transform.pointer, self._planes,
+            self.spec.frame.channels, *(vector.ctypes.data for vector in self._vectors), *self._fixed,
+            self._outside[kind != "boxes"], threads=number,
+        )  # fmt: skip
 
     def _own(self, items: HostItems) -> list[np.ndarray]:
         """Gains, biases and paddings, (N, C) each, of items that have a normalisation of their own; else none."""
@@ -125,21 +147,25 @@ def _memory_at(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndar
 
 
 def _load(form: str, frame_dtype: str, order: str, out_dtype: str) -> Callable[[int], Any]:
-    """The compiled kernel of a form: "crop", "options", "antialias", or a filter's, behind "maps-" of affine maps."""
+    """The compiled kernel of a form: "crop", "options", "antialias", or a filter's, behind "maps-" of affine maps and
+    "quads-" of quadrilaterals; before all of it "varied-", for items of which each has a record."""
 
     def build() -> Callable[..., None]:
-        filter = form.removeprefix("maps-")
-        if form == "antialias":
+        from octopus.kernels.cpu import bands
+
+        plain = form.removeprefix("varied-")
+        make, (kind, _, filter) = bands.kernel_of if plain == form else bands.varied_kernel_of, plain.rpartition("-")
+        if plain == "antialias":
             from octopus.kernels.cpu import antialias
 
-            return antialias.build(frame_dtype, out_dtype, order)
+            return antialias.build(frame_dtype, out_dtype, order, make)
         if filter in sampling.TAPS:
             from octopus.kernels.cpu import sampled
 
-            return sampled.build(frame_dtype, out_dtype, filter, form != filter, order)
+            return sampled.build(frame_dtype, out_dtype, filter, kind or "boxes", order, make)
         from octopus.kernels.cpu import crop
 
-        return crop.build(frame_dtype, out_dtype, form == "options", order)
+        return crop.build(frame_dtype, out_dtype, plain == "options", order, make)
 
     ordered = "" if order == "RGB" else f"-{order.lower()}"
     return compile.load(f"{form}-{frame_dtype}{ordered}-{out_dtype}", build)

@@ -120,7 +120,7 @@ class CropKernel:
         self.max_boxes, self.device, self._maps_first = max_boxes, device, maps
         self.model = frame.unowned  # the kernel must not keep the frame alive
         self.host_to_gpu = device == "cuda" and frame.device == "cpu"
-        self.engine: Any = CpuEngine(self.spec, maps) if device == "cpu" else None
+        self.engine: Any = CpuEngine(self.spec, "maps" if maps else "boxes") if device == "cpu" else None
 
     def load(
         self, upload_boxes: int, box_dtype: str, index_dtype: str, queue: Any, memory: PlanMemory | None = None

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, get_args, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from octopus.arrays import checks
 from octopus.arrays.results import itemsize
@@ -36,6 +37,7 @@ PadMode: TypeAlias = Literal["constant", "edge", "reflect"]
 Filter: TypeAlias = Literal["bilinear", "nearest", "bicubic"]
 Dtype: TypeAlias = DtypeName | type[np.generic] | np.dtype[Any] | TorchDtype
 Size: TypeAlias = int | Sequence[int] | np.ndarray[Any, np.dtype[np.integer[Any]]] | np.integer[Any]
+Sizes: TypeAlias = "Size | Sequence[Sequence[int]] | FitHeight"  # where each item may have its own
 
 _WORDS = {"layout": Layout, "edge": Edge, "dtype": DtypeName, "outside": Outside, "pad_mode": PadMode,
           "channels": Channels, "filter": Filter}  # fmt: skip
@@ -69,8 +71,9 @@ class ItemOptions(TypedDict, total=False):
 
 
 class CallOptions(Options, ItemOptions, total=False):
-    """Keyword arguments of `crop_resize` that don't decide what it returns."""
+    """Keyword arguments of `crop_resize` that don't decide what it returns, but for `pad_to`."""
 
+    pad_to: Any
     device: checks.Device
 
 
@@ -91,6 +94,45 @@ class RunOptions(ItemOptions, total=False):
 PLAN_OPTIONS, CALL_OPTIONS, RUN_OPTIONS = (
     tuple(get_type_hints(kind)) for kind in (PlanOptions, CallOptions, RunOptions)
 )
+
+
+class FitHeight(NamedTuple):
+    """A rule for sizes: all items have one height, and are as wide as their aspect ratio asks; in place of `size`.
+
+    The width is `height * width / height` of the box, rounded up, then up to a `multiple`, at most `max_width`. Of a
+    quadrilateral each side is the longer of two that face each other. Boxes that `outside="clip"` cuts are cut before.
+    """
+
+    height: int
+    max_width: int | None = None
+    multiple: int = 1
+
+    def sizes(self, boxes: Any) -> NDArray[np.int64]:
+        """What the rule makes of boxes (N, 4) or quadrilaterals (N, 4, 2) on the host; none is cut here.
+
+        Returns
+        -------
+        ndarray, (N, 2), int64
+            Heights and widths. `InputError` for a rule that isn't of positive integers, and for other shapes.
+        """
+        fields: Any = self._asdict()
+        for name, value in fields.items():
+            if not (checks.is_count(value) and value > 0) and (name, value) != ("max_width", None):
+                raise InputError(f"{name} of FitHeight must be a positive integer, found {shown(value)}")
+        given = np.asarray(checks.boxes_view(boxes).numpy(), np.float64)
+        if given.shape[1:] == (4, 2):
+            sides = np.linalg.norm(given - np.roll(given, -1, axis=1), axis=2)  # upper, right, lower, left
+            across, down = np.maximum(sides[:, 0], sides[:, 2]), np.maximum(sides[:, 1], sides[:, 3])
+        elif given.shape[1:] == (4,):
+            across, down = given[:, 2] - given[:, 0], given[:, 3] - given[:, 1]
+        else:
+            raise InputError(f"FitHeight takes boxes (N, 4) or quadrilaterals (N, 4, 2), found {given.shape}")
+        with np.errstate(all="ignore"):  # of boxes on the GPU that are none
+            width = np.ceil(self.height * across / down - 1e-6)
+        width = np.where((down > 0) & (width > 1), width, 1).clip(max=checks.INT32_MAX)
+        most = self.max_width or checks.INT32_MAX
+        widths = np.minimum(-(-width.astype(np.int64) // self.multiple) * self.multiple, most)
+        return np.stack([np.full(len(widths), self.height), widths], axis=1)
 
 
 class Kernel(NamedTuple):
@@ -164,6 +206,7 @@ class CropOptions:
     scale: Any = None
     channels: str = "RGB"
     filter: str = "bilinear"
+    padded: bool = False  # items are filled up by the padding, see `pad_to` of `crop_resize`
 
     def __post_init__(self) -> None:
         size = checks.checked_size(self.size)
@@ -187,21 +230,19 @@ class CropOptions:
             raise InputError(f"letterbox=True takes sides up to {MAX_LETTERBOX_SIDE}, found {size[0]}x{size[1]}")
         if self.pad_value is None:
             object.__setattr__(self, "pad_value", PAD_VALUE)
-        elif not self.letterbox and (self.outside, self.pad_mode) != ("pad", "constant"):
+        elif not (self.letterbox or self.padded) and (self.outside, self.pad_mode) != ("pad", "constant"):
             raise InputError(
                 f"pad_value={shown(self.pad_value)} was given, but nothing is padded with it; leave it out, or ask for "
-                'letterbox=True or outside="pad" with pad_mode="constant"'
+                'letterbox=True, pad_to=, or outside="pad" with pad_mode="constant"'
             )
 
-    def check_maps(self) -> None:
-        """Refuse what affine maps don't take."""
+    def check_maps(self, kind: str = "maps") -> None:
+        """Refuse what affine maps, or quadrilaterals, don't take."""
+        what = {"maps": "(N, 2, 3) are affine maps", "quads": "(N, 4, 2) are quadrilaterals"}[kind]
         for name, usual in (("edge", "box"), ("antialias", False), ("letterbox", False)):
             found = getattr(self, name)
             if found != usual:
-                raise InputError(
-                    f"boxes of shape (N, 2, 3) are affine maps, which take no {name}; found {name}={found!r}, leave "
-                    "it out"
-                )
+                raise InputError(f"boxes of shape {what}, which take no {name}; found {name}={found!r}, leave it out")
 
 
 @dataclass(frozen=True, eq=False)

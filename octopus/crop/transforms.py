@@ -11,7 +11,7 @@ import numpy as np
 from octopus.arrays.checks import box_format, check_dense, checked_size
 from octopus.arrays.views import family
 from octopus.crop.spec import Size
-from octopus.errors import InputError, shown_type
+from octopus.errors import InputError, shown, shown_type
 
 
 def rotated_boxes(boxes: Any, size: Size = (224, 224)) -> Any:
@@ -73,17 +73,21 @@ def rotated_boxes(boxes: Any, size: Size = (224, 224)) -> Any:
     return maps.to(library.float32) if family(boxes) == "torch" else maps.astype("float32")
 
 
-def map_back(positions: Any, transform: Any) -> Any:
-    """Positions in the items of a letterboxed batch, as positions in the frame.
+def map_back(positions: Any, transform: Any, size: Any = None) -> Any:
+    """Positions in the items of a batch, as positions in the frame: of letterboxed ones, affine maps or quadrilaterals.
 
     Parameters
     ----------
     positions : array, (N, ..., 2) or (N, ..., 4)
         Points `x, y`, or boxes `x1, y1, x2, y2`, in pixels of item 0 to N - 1, counted from the outer edge of the
-        item's first pixel. NumPy, torch or CuPy, or a list; any integers or floats.
-    transform : array, (N, 4)
-        From `crop_resize(..., letterbox=True)` or `CropPlan.run`, of the same library and on the same side. For
-        detections in one flat array, take the rows of their items: `transform[item]`.
+        item's first pixel. NumPy, torch or CuPy, or a list; any integers or floats. Boxes go with (N, 4) alone: others
+        turn them.
+    transform : array, (N, 4), (N, 2, 3) or (N, 4, 2)
+        From `crop_resize(..., letterbox=True)` or `CropPlan.run`, of the same library and on the same side; or the
+        affine maps, or the quadrilaterals, that were cut out. For detections in one flat array, take the rows of their
+        items: `transform[item]`.
+    size : (int, int), or array (N, 2) on the host
+        Of quadrilaterals, height and width of the items, or of each.
 
     Returns
     -------
@@ -120,15 +124,44 @@ def map_back(positions: Any, transform: Any) -> Any:
     if sides[0] != sides[1]:
         raise InputError(f"positions lie on {sides[0]}, the transform on {sides[1]}; bring both to one side")
     shape, rows = tuple(positions.shape), tuple(transform.shape)
-    if len(rows) != 2 or rows[1] != 4:
-        raise InputError(f"transform must have shape (N, 4), found {rows}")
+    if rows[1:] not in ((4,), (2, 3), (4, 2)):
+        raise InputError(
+            f"transform must have shape (N, 4), of affine maps (N, 2, 3) or of quadrilaterals (N, 4, 2), found {rows}"
+        )
+    if (size is not None) != (rows[1:] == (4, 2)):
+        raise InputError(f"size goes with quadrilaterals (N, 4, 2), which need it; found {shown(size)} and {rows}")
+    if len(rows) == 3 and shape[-1] != 2:
+        raise InputError(f"affine maps and quadrilaterals take points (N, ..., 2), found {shape}; pass a box's corners")
     if len(shape) < 2 or shape[0] != rows[0] or shape[-1] not in (2, 4):
         raise InputError(
             f"positions must have shape ({rows[0]}, ..., 2) or ({rows[0]}, ..., 4), one row per item, found {shape}"
         )
     pairs = positions.reshape(shape[0], math.prod(shape[1:]) // 2, 2)
-    scale, shift = transform[:, None, :2], transform[:, None, 2:]
-    return (pairs * scale + shift).reshape(shape)
+    if rows[1:] == (4,):
+        return (pairs * transform[:, None, :2] + transform[:, None, 2:]).reshape(shape)
+    x, y = pairs[..., 0, None], pairs[..., 1, None]
+    if rows[1:] == (2, 3):
+        a, b, c = (transform[:, None, :, i] for i in range(3))
+        return (a * (x - 0.5) + b * (y - 0.5) + c + 0.5).reshape(shape)
+    library = sys.modules[family(transform)]
+    lengths = np.array(checked_size(size) if np.ndim(size) < 2 else size, np.float64)
+    if lengths.shape not in ((2,), (rows[0], 2)):
+        raise InputError(f"size must be (height, width) or an array ({rows[0]}, 2), found {shown(size)}")
+    lengths = np.broadcast_to(lengths, (rows[0], 2)).copy()
+    height, width = (
+        library.as_tensor(lengths, device=transform.device)
+        if family(transform) == "torch"
+        else library.asarray(lengths)
+    ).T[:, :, None, None]
+    corners = transform.to(library.float64) if family(transform) == "torch" else transform.astype("float64")
+    across, down = x / width, y / height
+    # As `kernels.geometry.quad_map`, of points x, y in the last axis.
+    p0, p1, p2, p3 = (corners[:, None, i] for i in range(4))
+    u, v, s = p1 - p2, p3 - p2, p0 - p1 + p2 - p3
+    area = u[..., :1] * v[..., 1:] - v[..., :1] * u[..., 1:]
+    g, h = ((e[..., :1] * f[..., 1:] - f[..., :1] * e[..., 1:]) / area for e, f in ((s, v), (u, s)))
+    there = ((p1 - p0 + g * p1) * across + (p3 - p0 + h * p3) * down + p0) / (g * across + h * down + 1)
+    return there.reshape(shape)
 
 
 def _listed(value: Any, name: str) -> Any:

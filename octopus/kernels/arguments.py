@@ -9,6 +9,15 @@ import struct
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
+
+# One item of a call whose items differ: 64 bytes, so that a table of them is one upload. `frame` is where its frame's
+# first pixel lies: an address on the CPU, on the GPU the element counted from the call's first frame. `box` is the
+# first of its box's numbers, `out` of its own elements, `pitch` from row to row in elements. Of the item's rows and
+# columns the first inner ones are the crop, others padding.
+_LONGS = ("frame", "box", "out", "pitch")
+_INTS = ("width", "height", "columns", "rows", "inner_columns", "inner_rows", "spare", "unused")
+ITEM = np.dtype([(name, "i8") for name in _LONGS] + [(name, "i4") for name in _INTS])
 # dtypes whose memory a kernel sees as another's
 SEEN = {"bfloat16": "uint16", "nv12": "uint8", "p010": "uint16"}
 _FORMS = {"float32": "<fi", "float64": "<d"}  # of numbers that are no integers
@@ -72,6 +81,14 @@ STREAM = Arguments.table(
 PLAIN = Arguments.table(*_FRAME, "int32 tiles_x tiles_y", *_four("gain", "bias"), *_OPTIONS, *_four("pad"), *_ITEMS)
 # More than `tiles.SCALAR_CHANNELS` have their gains, biases and padding in memory.
 PLAIN_MANY = Arguments.table(*_FRAME, "int32 tiles_x tiles_y", "*float32 gain bias", *_OPTIONS, "*float32 pad", *_ITEMS)
+
+# `table` and `sides` are one table of `ITEM`; a unit is a column of a `band` of rows, `offsets` has each item's first.
+_VARIED = (
+    "*frame frame", "*int64 table", "*int32 sides", "*box boxes", "*out out", "*float32 transform", "*int32 offsets",
+    "int32 items units band", "*int32 owner", "*int64 starts",
+)  # fmt: skip
+VARIED = Arguments.table(*_VARIED, *_four("gain", "bias", "pad"))
+VARIED_MANY = Arguments.table(*_VARIED, "*float32 gain bias pad")
 
 # `table` and `words` are one table of `kernels.images.IMAGE`, as int64 and as int32.
 IMAGES = Arguments.table(

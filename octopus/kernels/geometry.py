@@ -20,6 +20,9 @@ ROUNDING = np.float32(12582912.0)
 MAX_BOX_SIDE = 2**14
 # Up to here float32 and int32 hold every whole pixel, also of boxes that reach beyond the frame.
 MAX_COORDINATE = 2**24
+# The least that each corner of a quadrilateral must turn by, as a part of its diagonals' squares: an item of one with
+# two corners in one place, or three on a line, has samples at infinity.
+FLAT = 2.0**-17
 # What `beyond_pixel` makes of a pixel outside the frame.
 CONSTANT, NEAREST, REFLECT = 0, 1, 2
 
@@ -65,6 +68,56 @@ def span_is_usable(x1, y1, x2, y2):
         x1 < x2 and y1 < y2 and x1 >= -far and y1 >= -far and x2 <= far and y2 <= far
         and x2 - x1 <= side and y2 - y1 <= side
     )  # fmt: skip
+
+
+def quad_is_usable(x0, y0, x1, y1, x2, y2, x3, y3):
+    """Whether four corners in turn, float64, make a convex quadrilateral that isn't all but flat; False for NaN."""
+    a = (x1 - x0) * (y3 - y0) - (x3 - x0) * (y1 - y0)
+    b = (x2 - x1) * (y0 - y1) - (x0 - x1) * (y2 - y1)
+    c = (x3 - x2) * (y1 - y2) - (x1 - x2) * (y3 - y2)
+    d = (x0 - x3) * (y2 - y3) - (x2 - x3) * (y0 - y3)
+    flat = FLAT * ((x2 - x0) * (x2 - x0) + (y2 - y0) * (y2 - y0) + (x3 - x1) * (x3 - x1) + (y3 - y1) * (y3 - y1))
+    if not ((a > flat and b > flat and c > flat and d > flat) or (a < -flat and b < -flat and c < -flat and d < -flat)):
+        return False
+    return max(abs(x0), abs(y0), abs(x1), abs(y1), abs(x2), abs(y2), abs(x3), abs(y3)) <= MAX_COORDINATE
+
+
+def quad_map(x0, y0, x1, y1, x2, y2, x3, y3, columns, rows):
+    """The perspective map of a quadrilateral: nine float64, `a` to `i`, that take the centre of the item's pixel `x, y`
+    to `(a*x + b*y + c) / w` along the frame's rows, and `(d*x + e*y + f) / w` down, with `w = g*x + h*y + i`.
+
+    Both count from the centre of a first pixel. The corners are those of the item in turn, from its upper left one.
+    Source: Heckbert, "Fundamentals of Texture Mapping and Image Warping" (1989), 2.2.3, of the unit square.
+    """
+    ux, uy, vx, vy = x1 - x2, y1 - y2, x3 - x2, y3 - y2
+    sx, sy = x0 - x1 + x2 - x3, y0 - y1 + y2 - y3
+    area = ux * vy - vx * uy
+    across, down = 1.0 / np.float64(columns), 1.0 / np.float64(rows)
+    g, h = (sx * vy - vx * sy) / area, (ux * sy - sx * uy) / area
+    a, b = (x1 - x0 + g * x1) * across, (x3 - x0 + h * x3) * down
+    d, e = (y1 - y0 + g * y1) * across, (y3 - y0 + h * y3) * down
+    g, h = g * across, h * down
+    i = 1.0 + 0.5 * (g + h)
+    c, f = x0 + 0.5 * (a + b - i), y0 + 0.5 * (d + e - i)
+    return a - 0.5 * g, b - 0.5 * h, c, d - 0.5 * g, e - 0.5 * h, f, g, h, i
+
+
+def perspective_line(top, bottom, step, turn):
+    """Samples along a line of a perspective map, one axis: `top / bottom`, then `(top + k*step) / (bottom + k*turn)`.
+
+    Returns the pixel of the first, the rest of its position, and two numbers with which `along_line` finds the others:
+    float32 holds their distance from it well, where it would not hold their place in a large frame.
+    """
+    start = top / bottom
+    first = np.int32(start)
+    if np.float64(first) > start:
+        first -= np.int32(1)
+    return first, np.float32(start - np.float64(first)), np.float32((step - turn * start) / bottom), turn / bottom
+
+
+def along_line(share, slope, turn, k):
+    """Position of sample `k` from the pixel that `perspective_line` found."""
+    return share + slope * (np.float32(k) / np.float32(1.0 + np.float64(k) * turn))
 
 
 def beyond_pixel(index, limit, mode):

@@ -15,7 +15,7 @@ from octopus.kernels import geometry
 TAPS = {"nearest": 1, "bilinear": 2, "bicubic": 4}  # pixels of a sample along each axis
 REACH = {"nearest": 0, "bilinear": 1, "bicubic": 2}  # pixels beyond a box that its samples take
 KEYS = np.float32(-0.75)  # slope of the cubic at distance 1, as in OpenCV and torch; PIL's is -0.5
-MAP_NUMBERS = 6  # of an affine map
+MAP_NUMBERS, QUAD_NUMBERS = 6, 8  # of an affine map, and of four corners
 FAR = np.int32(2**30)  # beyond any pixel that a position may have for a neighbour
 
 

@@ -12,12 +12,13 @@ import wrong_ops
 import wrong_options
 import wrong_plans
 import wrong_tiles
+import wrong_varied
 from wrong_calls import Equal, Error, Same, equal, ready
 
 import octopus
 from octopus.backends import cuda
 
-TABLES = (wrong_crops, wrong_options, wrong_plans, wrong_batches, wrong_ops, wrong_tiles, wrong_images)
+TABLES = (wrong_crops, wrong_options, wrong_plans, wrong_batches, wrong_ops, wrong_tiles, wrong_images, wrong_varied)
 ROWS = [row for table in TABLES for row in table.ROWS]
 LONGEST = 300  # characters of a message: it must be read, not scrolled
 

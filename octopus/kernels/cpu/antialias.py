@@ -36,8 +36,8 @@ _filter_window = compiled(geometry.filter_window)
 _filter_weight = compiled(geometry.filter_weight)
 
 
-def build(frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable:
-    """The kernel for frames and a dtype of results; see `bands.kernel_of`."""
+def build(frame_dtype: str, out_dtype: str, order: str = "RGB", make: Callable = kernel_of) -> Callable:
+    """The kernel for frames and a dtype of results; see `bands.kernel_of`, which is `make`."""
     store_run, grown_band = run_of(out_dtype), band_of(frame_dtype, out_dtype, True, order)
     video, add_outside = frame_dtype in VIDEO, _outside_of(load_any_of(frame_dtype))
     add_inside, ordered = _add_video if video else _add_rows, order != "RGB"
@@ -107,7 +107,7 @@ def build(frame_dtype: str, out_dtype: str, order: str = "RGB") -> Callable:
         release(memory)
         return True
 
-    return kernel_of(filter_band, frame_dtype, out_dtype, antialias=True, order=order)
+    return make(filter_band, frame_dtype, out_dtype, antialias=True, order=order)
 
 
 @compiled

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from octopus.kernels import geometry
+from octopus.kernels.arguments import ITEM
 from octopus.kernels.cpu import NO_MEMORY, compiled, next_block, pointer, shifted
 from octopus.kernels.cpu.store import STORED
 from octopus.kernels.cpu.video import VIDEO
@@ -23,10 +24,11 @@ _way_back_uncut = compiled(geometry.way_back_uncut)
 _beyond_pixel = compiled(geometry.beyond_pixel)
 filter_support = compiled(geometry.filter_support)
 _filter_reach = compiled(geometry.filter_reach)
+_LONGS, _INTS = ITEM.itemsize // 8, ITEM.itemsize // 4
 
 
 @compiled
-def box_axes(box, frame):
+def box_axes(box, frame, columns, rows):
     """The two axes of a box that is cut at the frame and fills its item."""
     horizontal = _box_axis(box[0], box[2], np.int32(frame[2]))
     return horizontal, _box_axis(box[1], box[3], np.int32(frame[3]))
@@ -146,7 +148,8 @@ def kernel_of(
     `NO_MEMORY`, which ends all threads.
 
     Without `options` the kernel is compiled in half the time, for calls without letterbox, `edge="image"` and padding;
-    `plain_axes` then makes `horizontal, vertical` of a pointer to a box, of so many `numbers`, and the frame.
+    `plain_axes` then makes `horizontal, vertical` of a pointer to a box, of so many `numbers`, the frame, and columns
+    and rows.
     """
     pixel, value = getattr(np, VIDEO.get(frame_dtype, frame_dtype)), STORED[out_dtype]
     plain, stored, back = order == "RGB", len(order), order[0] == "B"
@@ -196,10 +199,77 @@ def kernel_of(
                     frame, horizontal, vertical, place, first, stop, into, layout, normal, outside
                 )
             else:
-                horizontal, vertical = plain_axes(box, frame)
                 place = (np.int32(0), np.int32(0), np.int32(columns), np.int32(rows))
+                horizontal, vertical = plain_axes(box, frame, place[2], place[3])
                 done = band(frame, horizontal, vertical, place, row, stop, into, layout, normal, outside)
             if not done:
+                arguments[1] = NO_MEMORY
+                return
+
+    return kernel
+
+
+def varied_kernel_of(
+    band: Callable,
+    frame_dtype: str,
+    out_dtype: str,
+    *,
+    antialias: bool = False,
+    options: bool = True,
+    order: str = "RGB",
+    plain_axes: Callable = box_axes,
+    numbers: int = 4,  # which a record's `box` counts
+) -> Callable:
+    """The same for items that each have a record of `arguments.ITEM`, and of which a table tells the bands.
+
+    Its arguments are::
+
+        counter, blocks
+        table, item (blocks,) int32 and first row (blocks,) int64 of each band, rows of a band at most
+        boxes float32, out, transform (N, 4) float32
+        planes (C, or 1 for NHWC), channels
+        gain, bias, padding (C,) float32, padding in the dtype of out
+        reach, letterbox, outside
+    """
+    pixel, value = getattr(np, frame_dtype), STORED[out_dtype]
+    plain, stored, back = order == "RGB", len(order), order[0] == "B"
+
+    def kernel(arguments):
+        table, sides = pointer(arguments[2], np.int64), pointer(arguments[2], np.int32)
+        owner, first_row = pointer(arguments[3], np.int32), pointer(arguments[4], np.int64)
+        boxes, results = pointer(arguments[6], np.float32), pointer(arguments[7], value)
+        transform, stored_pad = pointer(arguments[8], np.float32), pointer(arguments[14], value)
+        planes, channels = arguments[9], arguments[10]
+        normal = (
+            pointer(arguments[11], np.float32), pointer(arguments[12], np.float32), pointer(arguments[13], np.float32),
+        )  # fmt: skip
+        reach, letterbox, outside = arguments[15], arguments[16] != 0, arguments[17]
+        while True:
+            block = next_block(arguments[0])
+            if block >= arguments[1]:
+                return
+            item, row = np.int64(owner[block]), first_row[block]
+            record, words = shifted(table, _LONGS * item), shifted(sides, _INTS * item + 8)
+            columns, rows = np.int64(words[2]), np.int64(words[3])
+            stop = min(row + arguments[5], rows)
+            step = channels if plain else stored
+            frame = pointer(record[0], pixel), record[3], np.int64(words[0]), np.int64(words[1]), step, back
+            box, into = shifted(boxes, record[1]), shifted(results, record[2])
+            layout = (columns, rows, planes, channels)
+            inner = (np.int64(words[4]), np.int64(words[5]), planes, channels)
+            if options:
+                horizontal, vertical, place = place_box(box, frame, inner, antialias, reach, letterbox, outside)
+                if letterbox and row == 0:
+                    store_transform(box, horizontal, vertical, place, outside, shifted(transform, 4 * item))
+            else:
+                horizontal, vertical = plain_axes(box, frame, words[4], words[5])
+                place = (np.int32(0), np.int32(0), words[4], words[5])
+            fill_padding(into, place, row, stop, stored_pad, layout)
+            first, stop = row - place[1], stop - place[1]
+            first, stop = first if first > 0 else 0, stop if stop < place[3] else place[3]
+            if first < stop and not band(
+                frame, horizontal, vertical, place, first, stop, into, layout, normal, outside
+            ):
                 arguments[1] = NO_MEMORY
                 return
 

@@ -41,10 +41,12 @@ from octopus.kernels.cpu.video import VIDEO, readable_row, value_of_video
 _sample = compiled(geometry.sample)
 
 
-def build(frame_dtype: str, out_dtype: str, options: bool, order: str = "RGB") -> Callable:
-    """The kernel for frames and a dtype of results, with options or without; see `bands.kernel_of`."""
+def build(
+    frame_dtype: str, out_dtype: str, options: bool, order: str = "RGB", make: Callable = kernel_of
+) -> Callable:  # fmt: skip
+    """The kernel for frames and a dtype of results, with options or without; see `bands.kernel_of`, which is `make`."""
     band = band_of(frame_dtype, out_dtype, options, order)
-    return kernel_of(band, frame_dtype, out_dtype, options=options, order=order)
+    return make(band, frame_dtype, out_dtype, options=options, order=order)
 
 
 @cache

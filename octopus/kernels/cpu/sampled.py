@@ -39,6 +39,8 @@ RUN = 32  # columns of a map that are looked at together
 
 _centre = compiled(sampling.centre)
 _whole = compiled(sampling.whole)
+_quad_map, _perspective_line = compiled(geometry.quad_map), compiled(geometry.perspective_line)
+_along_line = compiled(geometry.along_line)
 _FAR = sampling.FAR
 
 
@@ -72,8 +74,12 @@ def _sums_of(tall: int, wide: int, order: str) -> Callable:
     return sums if order == "RGB" else sums_of_three
 
 
-def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = "RGB") -> Callable:
-    """The kernel for frames, a dtype of results and a filter, of boxes or of affine maps; see `bands.kernel_of`."""
+def build(
+    frame_dtype: str, out_dtype: str, kind: str, form: str, order: str = "RGB", make: Callable = kernel_of
+) -> Callable:  # fmt: skip
+    """The kernel for frames, a dtype of results and a filter, of "boxes", affine "maps" or "quads", quadrilaterals; see
+    `bands.kernel_of`, which is `make`."""
+    maps, quads = form != "boxes", form == "quads"
     read, taps, value_of = (_read_video if frame_dtype in VIDEO else _read, sampling.TAPS[kind], CAST[out_dtype])
     locate, mix_padded = _locator(compiled, kind), _mixer(compiled, kind, read, padded=True)
     mix = _mixer(compiled, kind, read, padded=False)
@@ -209,20 +215,53 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
         return axis[0] * np.float32(x) + axis[1] * np.float32(y) + axis[2]
 
     @compiled
-    def span(axis, x, stop, y, limit):
-        """The most of the first pixels along an axis of a row's samples; -1 if not all pixels lie inside."""
-        ends = position(axis, x, y) + half, position(axis, stop - 1, y) + half
-        low, high = _whole(min(ends[0], ends[1])) - taps // 4, _whole(max(ends[0], ends[1])) - taps // 4
-        return np.int64(high) if low >= 0 and high + taps <= limit else np.int64(-1)
+    def affine_line(horizontal, vertical, x, y):
+        """A run of a row's samples, from column `x` on; `affine_at` tells where each lies: pixels, and what is more."""
+        return horizontal, vertical, x, y
 
     @compiled
-    def find(frame, horizontal, vertical, x, y, count, places, across, down):
+    def affine_at(line, i):
+        horizontal, vertical, x, y = line
+        return (
+            np.int32(0), position(horizontal, np.int32(x + i), y), np.int32(0), position(vertical, np.int32(x + i), y),
+        )  # fmt: skip
+
+    @compiled
+    def quad_line(horizontal, vertical, x, y):
+        column, row = np.float64(x), np.float64(y)
+        a, b, c, g, h, i = horizontal
+        d, e, f, _, _, _ = vertical
+        bottom = g * column + h * row + i
+        left, from_left, across, turn = _perspective_line(a * column + b * row + c, bottom, a, g)
+        top, from_top, down, _ = _perspective_line(d * column + e * row + f, bottom, d, g)
+        return left, from_left, across, top, from_top, down, turn
+
+    @compiled
+    def quad_at(line, i):
+        left, from_left, across, top, from_top, down, turn = line
+        k = np.int32(i)
+        return left, _along_line(from_left, across, turn, k), top, _along_line(from_top, down, turn, k)
+
+    line_of, at_of = (quad_line, quad_at) if quads else (affine_line, affine_at)
+
+    @compiled
+    def span(first, low, high, limit):
+        """The most of the first pixels along an axis of a row's samples, of which the ends are known; -1 if not all
+        pixels lie inside."""
+        ends = low + half, high + half
+        least = first + _whole(min(ends[0], ends[1])) - taps // 4
+        most = first + _whole(max(ends[0], ends[1])) - taps // 4
+        return np.int64(most) if least >= 0 and most + taps <= limit else np.int64(-1)
+
+    @compiled
+    def find(frame, line, count, places, across, down):
         """Where samples begin in the frame, and their weights."""
         for i in range(count):
-            at, to = (position(horizontal, np.int32(x + i), y) + half, position(vertical, np.int32(x + i), y) + half)
-            column, line = _whole(at), _whole(to)
-            columns, shares = around(column, at - np.float32(column))
-            lines, parts = around(line, to - np.float32(line))
+            left, at, top, to = at_of(line, i)
+            at, to = at + half, to + half
+            column, row = _whole(at), _whole(to)
+            columns, shares = around(np.int32(left + column), at - np.float32(column))
+            lines, parts = around(np.int32(top + row), to - np.float32(row))
             places[i] = np.int64(lines[0]) * frame[1] + np.int64(columns[0]) * frame[4]
             if taps > 1:
                 for k in range(taps):
@@ -231,10 +270,10 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
 
     @compiled
     def map_band(frame, horizontal, vertical, place, row, stop, out, layout, normal, outside):
-        """The same for an affine map, whose two axes are three numbers each."""
+        """The same for an affine map, whose axes are three numbers each, or of a quadrilateral six."""
         columns, rows, planes, channels = layout
-        width, height = np.int32(frame[2]), np.int32(frame[3])
-        room = (columns + LANES - 1) // LANES * LANES
+        width, height, inner = np.int32(frame[2]), np.int32(frame[3]), np.int64(place[2])
+        room = (inner + LANES - 1) // LANES * LANES
         memory = allocate_floats(2 * RUN + 2 * taps * RUN + 4 * taps + 2 * (room + LEAST) * channels)
         if memory == 0:
             return False
@@ -248,12 +287,14 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
         fast = vectors and channels <= 4 and channels != 2
         for y in range(row, stop):
             into, kept = shifted(out, y * columns * along), np.int64(0)
-            for first in range(0, columns, RUN):
-                last = min(first + RUN, columns)
+            for first in range(0, inner, RUN):
+                last = min(first + RUN, inner)
+                line_here = line_of(horizontal, vertical, first, y)
                 if vectors and fast:
-                    right, below = (span(horizontal, first, last, y, width), span(vertical, first, last, y, height))
+                    (left, low, top, high), ends = at_of(line_here, 0), at_of(line_here, last - 1 - first)
+                    right, below = span(left, low, ends[1], width), span(top, high, ends[3], height)
                     if min(right, below) >= 0 and readable(frame, below + taps - 1, right * frame[4]):
-                        find(frame, horizontal, vertical, first, y, last - first, places, across, down)
+                        find(frame, line_here, last - first, places, across, down)
                         sums(
                             frame[0], frame[1], places, down, across, last - first, normal[0], normal[1],
                             shifted(line, first * channels), channels,
@@ -262,26 +303,34 @@ def build(frame_dtype: str, out_dtype: str, kind: str, maps: bool, order: str = 
                     store_run(shifted(line, kept * channels), apart, kept, y, first - kept, out, layout)
                     kept = last
                 for x in range(first, last):
-                    at = position(horizontal, x, y)
-                    locate(at, np.int32(0), -_FAR, _FAR, width, outside, pixels, across)
-                    at = position(vertical, x, y)
-                    locate(at, np.int32(0), -_FAR, _FAR, height, outside, lines, down)
+                    left, at, top, to = at_of(line_here, x - first)
+                    locate(at, left, -_FAR, _FAR, width, outside, pixels, across)
+                    locate(to, top, -_FAR, _FAR, height, outside, lines, down)
                     store_pixel(
                         frame, lines, pixels, down, across, shifted(into, x * along), step, channels, normal, outside,
                     )  # fmt: skip
             if vectors and fast:
-                store_run(shifted(line, kept * channels), apart, kept, y, columns - kept, out, layout)
+                store_run(shifted(line, kept * channels), apart, kept, y, inner - kept, out, layout)
         release(memory)
         return True
 
     if maps:
-        return kernel_of(
-            map_band, frame_dtype, out_dtype, options=False, plain_axes=_map_axes, numbers=sampling.MAP_NUMBERS,
-            order=order,
+        axes, numbers = (_quad_axes, sampling.QUAD_NUMBERS) if quads else (_map_axes, sampling.MAP_NUMBERS)
+        return make(
+            map_band, frame_dtype, out_dtype, options=False, plain_axes=axes, numbers=numbers, order=order
         )  # fmt: skip
-    return kernel_of(box_band, frame_dtype, out_dtype, order=order)
+    return make(box_band, frame_dtype, out_dtype, order=order)
 
 
 @compiled
-def _map_axes(numbers, frame):
+def _map_axes(numbers, frame, columns, rows):
     return (numbers[0], numbers[1], numbers[2]), (numbers[3], numbers[4], numbers[5])
+
+
+@compiled
+def _quad_axes(numbers, frame, columns, rows):
+    a, b, c, d, e, f, g, h, i = _quad_map(
+        np.float64(numbers[0]), np.float64(numbers[1]), np.float64(numbers[2]), np.float64(numbers[3]),
+        np.float64(numbers[4]), np.float64(numbers[5]), np.float64(numbers[6]), np.float64(numbers[7]), columns, rows,
+    )  # fmt: skip
+    return (a, b, c, g, h, i), (d, e, f, g, h, i)

@@ -129,7 +129,8 @@ class Crops(NamedTuple):
             right, rounding = stored(exact, dtype)
             if (np.abs(found - right) <= limit + rounding).all():
                 break
-            moved = boxes + (np.tile(by, 2) if boxes.ndim == 2 else by[:, None] * [0, 0, 1])
+            affine = by[:, None] * [0, 0, 1]
+            moved = boxes + {(4,): np.tile(by, 2), (2, 3): affine, (4, 2): by}[boxes.shape[1:]]
             if boxes.ndim == 2:
                 inside = [usable(*box, shape, outside) for box in moved.tolist()]
                 moved = np.where(np.array(inside, bool)[:, None], moved, boxes)
@@ -173,7 +174,7 @@ def usable(x1: float, y1: float, x2: float, y2: float, shape: tuple[int, ...], o
 
 def _ends(boxes: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """Positions of the corners' samples of affine maps; of boxes their ends."""
-    if boxes.ndim == 2:
+    if boxes.ndim == 2 or boxes.shape[1:] == (4, 2):
         return boxes
     corners = np.array([(x, y, 1) for x in (0, size[1] - 1) for y in (0, size[0] - 1)]).T
     return boxes @ corners

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from cases import crops, images, ragged, tiles
+from cases import crops, images, ragged, tiles, varied
 
-TABLES = {"crops": crops.CASES, "images": images.CASES, "ragged": ragged.CASES, "tiles": tiles.CASES}
-ALL = [(table, name) for table, cases in TABLES.items() for name in cases]
+TABLES = {
+    "crops": crops.CASES,
+    "varied": varied.CASES,
+    "images": images.CASES,
+    "ragged": ragged.CASES,
+    "tiles": tiles.CASES,
+}
+ALL = [(table, name) for table, cases in TABLES.items() if table != "varied" for name in cases]

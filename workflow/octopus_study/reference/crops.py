@@ -113,14 +113,15 @@ def warp(
     pad_value: float | np.ndarray = 114.0,
     frame_index: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Samples of a frame at the positions of affine maps (N, 2, 3), then `(value - mean) / std`; see `crop_resize`."""
+    """Samples of a frame at the positions of affine maps (N, 2, 3), or in quadrilaterals (N, 4, 2), then
+    `(value - mean) / std`; see `crop_resize`."""
     frames = frame if frame_index is not None else frame[None]
     index = np.zeros(len(maps), int) if frame_index is None else frame_index
     mode = pad_mode if outside == "pad" else "edge"
     y, x = np.mgrid[: size[0], : size[1]]
     items = np.zeros((len(maps), *size, frames.shape[3]))
     for item, number, map_ in zip(items, index, np.asarray(maps, np.float64), strict=True):
-        positions = map_ @ np.stack([x, y, np.ones_like(x)]).reshape(3, -1)
+        positions = in_quad(map_, size) if map_.shape == (4, 2) else map_ @ np.stack([x, y, 0 * x + 1]).reshape(3, -1)
         (across, x_weights), (down, y_weights) = (_taps(part.reshape(size), filter) for part in positions)
         (columns, left_out), (rows, above_out) = (
             _mirrored(pixels, frames.shape[axis], mode) for pixels, axis in ((across, 2), (down, 1))
@@ -133,6 +134,19 @@ def warp(
                 item += (row_weight * column_weight)[..., None] * pixels
     result = (items - mean) / std
     return result.transpose(0, 3, 1, 2) if layout == "NCHW" else result
+
+
+def in_quad(quad: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Columns and rows, (2, height * width), of an item's samples: the perspective map that takes its corners to four
+    others, by the equations that these are, as `cv2.getPerspectiveTransform` solves them."""
+    height, width = size
+    equations, right = [], []
+    for (x, y), (u, v) in zip([(0, 0), (width, 0), (width, height), (0, height)], quad, strict=True):
+        equations += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
+        right += [u, v]
+    y, x = np.mgrid[:height, :width].reshape(2, -1) + 0.5
+    there = np.append(np.linalg.solve(equations, right), 1).reshape(3, 3) @ np.stack([x, y, np.ones(x.shape)])
+    return there[:2] / there[2] - 0.5  # type: ignore[no-any-return]
 
 
 def cut(boxes: np.ndarray, frame: np.ndarray) -> np.ndarray:

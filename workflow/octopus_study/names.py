@@ -131,6 +131,7 @@ WORKLOADS: dict[str, str] = _NAMES["workloads"]
 ARENA_WORKLOADS = WORKLOADS | {
     "uniform": "Uniform 256 \u00d7 256",
     "uniform-1thread": "Uniform 256 \u00d7 256, one thread",
+    "visdrone-onescale": "VisDrone, one mean and deviation",
     "large": "Large",
     "large-1thread": "Large, one thread",
 }

@@ -15,11 +15,12 @@ import pytest
 from crop_methods import BOXES, FRAME, MEAN, SIZE, STD
 
 from octopus.backends import cpu
-from octopus_study.baselines import cvcuda, opencv
+from octopus_study.baselines import cvcuda, opencv, torch_methods
+from octopus_study.baselines.availability import Unavailable
 from octopus_study.baselines.dali import AHEAD, DaliPipeline
 from octopus_study.baselines.job import make_job
 from octopus_study.baselines.onnx_runtime import OnnxRuntimeSession
-from octopus_study.baselines.torch_methods import GridSample, RoiAlign
+from octopus_study.baselines.torch_methods import COMPILED, GridSample, GridSampleCompiled, GridSampleGraph, RoiAlign
 
 
 def bare(kind, **attributes):
@@ -52,6 +53,44 @@ def test_cv_cuda_launches_each_operator_once(kind, operators):
     made = bare(kind, cv=MagicMock(), frame=FRAME, out="out", stream="stream", **dict.fromkeys(names, "it"))
     made.run()
     assert calls(made.cv) == ["as_images", *operators]
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "operators", "scale"),
+    [
+        ((0, 0, 0), (255, 255, 255), OPERATORS[cvcuda.CvCudaScalar], (1 / 255, 0)),
+        ((1, 1, 2), (255, 255, 255), OPERATORS[cvcuda.CvCuda], (1, 0)),
+    ],
+)
+def test_cv_cuda_takes_one_pass_where_all_channels_have_one_scale(mean, std, operators, scale):
+    made = bare(cvcuda.CvCudaViews, cv=MagicMock(), out="out", stream="stream", _base=0, _scale=0, _source="it")
+    made.job.mean, made.job.std = mean, std
+    made.run()
+    assert calls(made.cv) == ["as_images", *operators]
+    given = made.cv.resize_crop_convert_reformat_into.call_args.kwargs
+    assert (given["scale"], given["offset"]) == scale
+
+
+@pytest.mark.parametrize(("kind", "before"), [(GridSampleCompiled, 1), (GridSampleGraph, 2)])
+def test_torch_compiles_and_captures_before_anything_is_timed(monkeypatch, kind, before):
+    torch = MagicMock()
+    monkeypatch.setattr(torch_methods, "need_torch", lambda *given: torch)
+    job = SimpleNamespace(
+        boxes=BOXES, size=SIZE, mean=MEAN, std=STD, on_gpu=True, device="cuda", count=len(BOXES), tolerance=1.0,
+        working_frame="frame",
+    )  # fmt: skip
+    made, compiled = kind(job), torch.compile.return_value
+    assert compiled.call_count == before and torch.compile.call_args.kwargs == COMPILED
+    assert torch.compiler.reset.call_count == 1
+    made.run()
+    replays = torch.cuda.CUDAGraph.return_value.replay.call_count
+    assert (compiled.call_count - before, replays) == ((0, 1) if kind is GridSampleGraph else (1, 0))
+    assert made.output() is compiled.return_value
+
+
+def test_a_cuda_graph_needs_a_gpu():
+    with pytest.raises(Unavailable, match="A CUDA graph works on a GPU alone"):
+        GridSampleGraph(SimpleNamespace(on_gpu=False))
 
 
 @pytest.mark.parametrize("kind", [RoiAlign, GridSample])

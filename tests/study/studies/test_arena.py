@@ -25,7 +25,7 @@ from octopus_study.studies import run_study
 from octopus_study.studies.arena import byte_crops, calls, ladder, memory
 from octopus_study.studies.arena import layers as arena_layers
 from octopus_study.studies.arena.layers import IN_SERIES, Batch, layers, too_slow
-from octopus_study.studies.arena.study import EDGES, Batches
+from octopus_study.studies.arena.study import EDGES, Batches, one_scale
 from octopus_study.studies.arena.workloads import boxes_of, uniform_boxes
 from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import make_context
@@ -231,6 +231,17 @@ def test_who_reads_across_the_edge_is_judged_by_a_reference_that_does_so(batch, 
     assert answers(batch.rows(whole("host")))["across"] == "same"
     batch.expected = dict.fromkeys(EDGES, batch.expected["box"])
     assert answers(batch.rows(whole("host")))["across"].startswith("different")
+
+
+def test_one_mean_and_one_deviation_have_a_batch_of_their_own(context, fakes, monkeypatch):
+    case, seen, run = Case("arena", "synthetic-visdrone", "visdrone-onescale", 5), set(), Right.run
+    monkeypatch.setattr(Right, "run", lambda self: (seen.add((self.job.mean, self.job.std)), run(self)))
+    part = Part(one_scale, (Comparison(case, "end_to_end", "host", ("octopus", "right", "absent")),))
+    found = answers(row for row in part.rows(context) if row.unit == "ms")
+    assert found == {
+        "octopus": "same", "octopus-again": "same", "right": "same", "absent": "unavailable: absent is not installed",
+    }  # fmt: skip
+    assert seen == {((0.0,) * 3, (255.0,) * 3)}
 
 
 def test_the_device_layer_takes_who_can_be_seen_and_the_write_bounds(batch, kernels):

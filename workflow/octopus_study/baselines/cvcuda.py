@@ -34,11 +34,16 @@ class _View:
         }  # fmt: skip
 
 
+def has_one_scale(job: CropJob) -> bool:
+    """Whether all channels have the same mean and deviation."""
+    return len({*zip(job.mean, job.std, strict=True)}) == 1
+
+
 class CvCudaScalar(CropMethod):
     """The operator alone, the fastest thing that CV-CUDA has for the job: one scale and offset for all channels.
 
     It interpolates in float (`srcCast=False`) and writes planes. The scale and offset are those of the channels' mean
-    values.
+    values, so that the answer is another one where the channels have means or deviations of their own.
     """
 
     name = "cvcuda-scalar"
@@ -84,6 +89,7 @@ class CvCuda(CvCudaScalar):
 
     That are the fewest passes with this answer: the only operator that resizes and converts at once has a single scale
     and offset. `resize`, `convertto`, `normalize` and `reformat` would be four; those of `CvCudaRounded` round between.
+    Where all channels have one mean and deviation, as in YOLO's division by 255, the operator alone is enough.
     """
 
     name = "cvcuda"
@@ -97,11 +103,12 @@ class CvCuda(CvCudaScalar):
         self._source = self.cv.as_tensor(job.out, "NCHW")
 
     def scale_and_offset(self) -> tuple[float, float]:
-        return 1.0, 0.0
+        return super().scale_and_offset() if has_one_scale(self.job) else (1.0, 0.0)
 
     def kernels(self) -> None:
         super().kernels()
-        self.cv.normalize_into(self.out, self._source, self._base, self._scale, stream=self.stream)
+        if not has_one_scale(self.job):
+            self.cv.normalize_into(self.out, self._source, self._base, self._scale, stream=self.stream)
 
 
 class CvCudaViews(CvCuda):

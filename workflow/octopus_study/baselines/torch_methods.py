@@ -1,5 +1,5 @@
-"""PyTorch's `grid_sample` and torchvision's `roi_align`, on the frame as normalised planes; and PyTorch's `interpolate`
-on a padded batch, the published comparison's way without TensorRT."""
+"""PyTorch's `grid_sample`, as it is, compiled, and from a CUDA graph, and torchvision's `roi_align`, on the frame as
+normalised planes; and PyTorch's `interpolate` on a padded batch, the published comparison's way without TensorRT."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from octopus_study.baselines.availability import need, need_torch, require_room
 from octopus_study.baselines.graphs import WHY_DIFFERENT, pad, padded_shape
 from octopus_study.baselines.job import CropJob
-from octopus_study.baselines.method import CropMethod
+from octopus_study.baselines.method import CropMethod, require_gpu
 
+# Tries more block sizes for its kernels, and launches them one by one: the graph is an entry of its own.
+COMPILED = {"fullgraph": True, "dynamic": False, "mode": "max-autotune-no-cudagraphs"}
 CHUNK_VALUES = 1 << 28  # of the padded batch as float32 at a time: 1 GiB
 
 
@@ -69,7 +71,20 @@ class OnPlanes(TorchMethod):
         return self._planes
 
 
-class GridSample(OnPlanes):
+class WithBoxes(TorchMethod):
+    """A method that brings the boxes to the device as float32, and what follows from them is made there."""
+
+    def __init__(self, job: CropJob) -> None:
+        super().__init__(job)
+        self._host_boxes = self.empty(job.count, 4, on_host=True)
+        self._boxes = self.empty(job.count, 4)
+
+    def prepare(self) -> None:
+        self._host_boxes.numpy()[...] = self.job.boxes
+        self._boxes.copy_(self._host_boxes, non_blocking=True)
+
+
+class GridSample(OnPlanes, WithBoxes):
     """The frame to normalised float planes, then `grid_sample`, which sees the planes once per box without copies.
 
     The grid is made on the device from the boxes. `affine_grid` would make it too, by a matrix product; but what lies
@@ -81,30 +96,86 @@ class GridSample(OnPlanes):
 
     def __init__(self, job: CropJob) -> None:
         super().__init__(job)
-        self._host_boxes = self.empty(job.count, 4, on_host=True)
-        self._boxes = self.empty(job.count, 4)
-        self._steps = [(self.torch.arange(side, device=self.device) + 0.5) / side for side in job.size]
+        self._steps = [_steps(self.torch, side, self.device) for side in job.size]
         self._grid = self.empty(job.count, *job.size, 2)
 
     def prepare(self) -> None:
-        self._host_boxes.numpy()[...] = self.job.boxes
-        self._boxes.copy_(self._host_boxes, non_blocking=True)
+        super().prepare()
         height, width, _ = self.job.frame.shape
         x1, y1, x2, y2 = self._boxes.split(1, dim=1)
-        self._grid[..., 0] = self._axis(x1, x2, self._steps[1], width)[:, None, :]
-        self._grid[..., 1] = self._axis(y1, y2, self._steps[0], height)[:, :, None]
-
-    def _axis(self, low: Any, high: Any, steps: Any, limit: int) -> Any:
-        """Where one axis is sampled, (N, side), in units in which the frame reaches from -1 to 1."""
-        position = self.torch.addcmul(low, high - low, steps)
-        position = self.torch.minimum(self.torch.maximum(position, low + 0.5), high - 0.5)
-        return position * (2 / limit) - 1
+        self._grid[..., 0] = _axis(self.torch, x1, x2, self._steps[1], width)[:, None, :]
+        self._grid[..., 1] = _axis(self.torch, y1, y2, self._steps[0], height)[:, :, None]
 
     def kernels(self) -> None:
-        planes = self.planes().expand(self.job.count, -1, -1, -1)
-        self._result = self.torch.nn.functional.grid_sample(
-            planes, self._grid, mode="bilinear", padding_mode="border", align_corners=False
-        )
+        self._result = _sample(self.torch, self.planes(), self._grid)
+
+
+class GridSampleCompiled(WithBoxes):
+    """The same as one function of frame and boxes, of which torch.compile makes one kernel. It compiles here, for the
+    batch's shape, and so never in the time."""
+
+    name = "grid-sample-compiled"
+
+    def __init__(self, job: CropJob) -> None:
+        super().__init__(job)
+        self._crops = compiled(self.torch, job.size, self.gain, self.bias)
+        self.prepare()
+        self._make()
+
+    def _make(self) -> None:
+        self._result = None  # its memory is free for the next
+        self._result = self._crops(self.frame, self._boxes)
+
+    def kernels(self) -> None:
+        self._make()
+
+
+class GridSampleGraph(GridSampleCompiled):
+    """The compiled function from a CUDA graph, without what PyTorch does on the host for each call."""
+
+    name = "grid-sample-graph"
+
+    def __init__(self, job: CropJob) -> None:
+        require_gpu(job, "A CUDA graph")
+        super().__init__(job)
+        self._graph = self.torch.cuda.CUDAGraph()
+        with self.torch.cuda.graph(self._graph):
+            self._make()
+
+    def kernels(self) -> None:
+        self._graph.replay()
+
+
+def compiled(torch: Any, size: tuple[int, int], gain: Any, bias: Any) -> Any:
+    """`sampled` of frame and boxes, which torch.compile compiles when it is called first."""
+    torch.compiler.reset()  # after eight shapes it would refuse to compile this function again
+    return torch.compile(lambda frame, boxes: sampled(torch, frame, boxes, size, gain, bias), **COMPILED)
+
+
+def sampled(torch: Any, frame: Any, boxes: Any, size: tuple[int, int], gain: Any, bias: Any) -> Any:
+    """The crops of boxes (N, 4) on a frame (H, W, C), as planes, by `grid_sample`."""
+    planes = torch.addcmul(bias, frame.permute(2, 0, 1), gain)[None]
+    x1, y1, x2, y2 = boxes.float().split(1, dim=1)
+    ways = ((y1, y2, size[0], frame.shape[0]), (x1, x2, size[1], frame.shape[1]))
+    y, x = (_axis(torch, low, high, _steps(torch, side, boxes.device), limit) for low, high, side, limit in ways)
+    grid = torch.stack(torch.broadcast_tensors(x[:, None, :], y[:, :, None]), -1)
+    return _sample(torch, planes, grid)
+
+
+def _steps(torch: Any, side: int, device: Any) -> Any:
+    return (torch.arange(side, device=device) + 0.5) / side
+
+
+def _axis(torch: Any, low: Any, high: Any, steps: Any, limit: int) -> Any:
+    """Where one axis is sampled, (N, side), in units in which the frame reaches from -1 to 1."""
+    position = torch.addcmul(low, high - low, steps)
+    position = torch.minimum(torch.maximum(position, low + 0.5), high - 0.5)
+    return position * (2 / limit) - 1
+
+
+def _sample(torch: Any, planes: Any, grid: Any) -> Any:
+    planes = planes.expand(len(grid), -1, -1, -1)
+    return torch.nn.functional.grid_sample(planes, grid, mode="bilinear", padding_mode="border", align_corners=False)
 
 
 class RoiAlign(OnPlanes):

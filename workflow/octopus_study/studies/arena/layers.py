@@ -37,7 +37,7 @@ RESULTS_PER_METHOD = 2  # a method's own result, and about as much beside it
 SERIES = 16  # batches in a row
 IN_SERIES = (
     "octopus", "octopus-image", "cvcuda", "cvcuda-views", "cvcuda-rounded", "roiconvert", "dali", "dali-pipeline",
-    "roi-align", "grid-sample",
+    "roi-align", "grid-sample", "grid-sample-compiled", "grid-sample-graph",
 )  # fmt: skip
 
 

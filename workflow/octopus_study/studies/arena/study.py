@@ -22,8 +22,8 @@ from dataclasses import dataclass, field, replace
 from octopus_study.measure import Row
 from octopus_study.studies.arena import byte_crops, calls, ladder, memory, variants, video
 from octopus_study.studies.arena.layers import Batch, PageLocked, layers, names
-from octopus_study.studies.arena.workloads import LARGE, VISDRONE, boxes_of, shared_count
-from octopus_study.studies.comparison import Part
+from octopus_study.studies.arena.workloads import LARGE, ONE_SCALE, VISDRONE, boxes_of, shared_count
+from octopus_study.studies.comparison import Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import (
     ReferenceCrops,
@@ -36,6 +36,8 @@ from octopus_study.studies.crops import (
 
 ONE_THREAD = (VISDRONE, "uniform", LARGE)  # boxes that grow, that hardly change, that shrink
 EDGES = ("box", "image")
+# As YOLO normalises; there CV-CUDA's operator needs no second pass. Of the others none gains by it.
+MEAN, DEVIATION, ONE_PASS = 0.0, 255.0, ("octopus", "cvcuda", "cvcuda-views", "write-bound")
 SWITCHED_OFF = "not measured in this run (arena.memory is false)"
 
 
@@ -55,11 +57,25 @@ def plan(context: Context) -> Iterator[Part]:
             yield one_thread_part(context.case(f"{workload}-1thread", shared), crops, boxes)
             yield from byte_crops.parts(context, workload, boxes)
     else:
+        kernels, whole, *_ = layers(context.case(ONE_SCALE, shared), context.device)
+        yield Part(one_scale, (replace(kernels, methods=ONE_PASS), replace(whole, methods=ONE_PASS[:-1])))
         yield from ladder.parts(context, crops)
         yield from variants.parts(context)
         yield from calls.parts(context, crops)
         yield from video.parts(context)
     yield Part(batches.memory, memory.comparisons(context.case(VISDRONE, shared), names()))
+
+
+def _takes(context: Context, comparison: Comparison, name: str) -> bool:
+    return name in comparison.methods and context.measures(comparison.key, name)
+
+
+def one_scale(context: Context, part: Part) -> Iterator[Row]:
+    """The same boxes normalised by one mean and one deviation."""
+    crop, channels = context.config.crop, context.workload.frame.shape[2]
+    crop = crop.model_copy(update={"mean": (MEAN,) * channels, "std": (DEVIATION,) * channels})
+    changed = replace(context, config=context.config.model_copy(update={"crop": crop}))
+    return Batches(reference_of(changed), least=0).measure(changed, part)
 
 
 @dataclass
@@ -85,7 +101,7 @@ class Batches:
         right = {edge: self.crops.of(boxes[::every], edge) for edge in EDGES}
         batch = Batch(context, job, right, every, locked)
         chosen = [comparison for comparison in part.comparisons if context.measures(comparison.key)]
-        batch.gather([name for name in names() if any(context.measures(each.key, name) for each in chosen)])
+        batch.gather([name for name in names() if any(_takes(context, each, name) for each in chosen)])
         if count == self.least:
             self.missing |= batch.missing
         for comparison in chosen:

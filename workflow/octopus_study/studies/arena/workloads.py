@@ -11,6 +11,7 @@ from octopus_study.measure import Budget
 from octopus_study.studies.context import Context
 
 VISDRONE, LARGE = "visdrone", "large"
+ONE_SCALE = f"{VISDRONE}-onescale"  # all channels have one mean and one deviation
 LARGE_SIDES = (400, 900)  # least and most pixels of both sides: such boxes shrink to a usual result
 MOST_SHARED = 1000  # boxes of the comparisons that are made at one size only: threads and memory
 CHECKED = 50  # crops of the kernel's own comparisons that are compared with the reference
@@ -55,7 +56,7 @@ def large_boxes(count: int, width: int, height: int, seed: int) -> NDArray[np.in
 
 def boxes_of(context: Context, workload: str, count: int) -> NDArray[np.int32]:
     """The boxes of a workload on the data set's frame."""
-    if workload == VISDRONE:
+    if workload in (VISDRONE, ONE_SCALE):
         return sample_boxes(context.workload.pool, count, context.seed)
     height, width, _ = context.workload.frame.shape
     if workload == LARGE:

@@ -28,6 +28,7 @@ DIFFERENT = {
     "n-launches": "rounds to uint8",
     "n-launches-published": "rounds to uint8",
     "opencv-loop": "rounds to bytes",
+    "roi-align": "reads across the edge of a box",
     "opencv-uint8": "rounds to whole levels",
     "padded-torch": "resizes the padded image",
     "padded-onnxruntime": "resizes the padded image",

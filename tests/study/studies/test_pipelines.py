@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from octopus_study.data.workload import sample_boxes
 from octopus_study.measure import read_rows
-from octopus_study.studies.pipelines import loader
+from octopus_study.studies.crops import reference_of
+from octopus_study.studies.pipelines import crops, loader
 
 
 def test_processors_give_the_same_rows_in_a_quick_run(runs):
@@ -17,6 +19,20 @@ def test_processors_give_the_same_rows_in_a_quick_run(runs):
     rows = read_rows(runs["pipelines"])
     differing = rows[(rows["quantity"] == "values_differing") & rows["value"].notna()]
     assert len(differing) and (differing["value"] < 0.01).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "edge"), [(crops.GridSample, "box"), (crops.Compiled, "box"), (crops.RoiAlign, "image")]
+)
+def test_a_call_for_all_boxes_makes_the_crops_of_those_that_count(quick_context, kind, edge):
+    pytest.importorskip("torchvision")
+    context = quick_context("pipelines")
+    boxes = sample_boxes(context.workload.pool, 9, context.seed)
+    step = kind(context, boxes, 5)
+    step.run()
+    assert len(step.made) == 9
+    right = reference_of(context).of(boxes[:5], edge)
+    assert np.abs(step.result() - right).max() <= step.tolerance
 
 
 def test_no_core_gets_two_of_a_loaders_workers(quick_context, monkeypatch):

@@ -1,5 +1,5 @@
 """Crops of a detector's boxes for a second network, frame by frame: boxes that never leave the GPU, whose number it
-alone knows, against the loops of today."""
+alone knows, against what takes all boxes that there may be in one call, and the loops that documentation shows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus import CropPlan
-from octopus_study.baselines.availability import need_torch
+from octopus_study.baselines.availability import need, need_torch
 from octopus_study.baselines.job import TOLERANCE_LEVELS
+from octopus_study.baselines.torch_methods import compiled, sampled
 from octopus_study.data.workload import sample_boxes
 from octopus_study.measure import Row
 from octopus_study.studies.comparison import Comparison, Part
@@ -22,6 +23,7 @@ from octopus_study.studies.crops import reference_of
 from octopus_study.studies.pipelines.method import Step, compared, steps_of
 
 CROPS = "crops"
+ACROSS = "reads across the edge of a box"
 ROUNDED = "OpenCV rounds to bytes before they are normalised"
 
 
@@ -63,6 +65,48 @@ class Plan(FrameCrops):
         self.made = self._plan.run(self.frame, self.boxes, count=self.number)
 
 
+class GridSample(FrameCrops):
+    """`grid_sample` over all boxes that there may be, so that nothing waits for their number."""
+
+    name = "grid-sample"
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._crops = self.crops(self.torch, self.size, 1 / self.std, -self.mean / self.std)
+
+    def crops(self, *given: Any) -> Any:
+        """A function of frame and boxes."""
+        torch, *normal = given
+        return lambda frame, boxes: sampled(torch, frame, boxes, *normal)
+
+    def run(self) -> None:
+        self.made = self._crops(self.frame, self.boxes)
+
+
+class Compiled(GridSample):
+    """The same by torch.compile, which compiles when the answer is checked."""
+
+    name = "grid-sample-compiled"
+
+    def crops(self, *given: Any) -> Any:
+        return compiled(*given)
+
+
+class RoiAlign(FrameCrops):
+    """`roi_align` over all boxes that there may be, on the frame as normalised planes."""
+
+    name, why_different = "roi-align", ACROSS
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._roi_align = need("torchvision.ops", "torchvision", "pip install -e './workflow[baselines]'").roi_align
+
+    def run(self) -> None:
+        planes = self.torch.addcmul(-self.mean / self.std, self.frame.permute(2, 0, 1), 1 / self.std)[None]
+        rois = self.torch.nn.functional.pad(self.boxes.float(), (1, 0))  # each of image 0
+        self.made = self._roi_align(planes, rois, self.size, sampling_ratio=1, aligned=True)
+
+
 class TorchLoop(FrameCrops):
     """The boxes copied to the host, then cut and resized one by one, where the frame is."""
 
@@ -96,7 +140,7 @@ class OpenCvLoop(FrameCrops):
         self.made = (there.float() - self.mean) / self.std
 
 
-KINDS = (Plan, TorchLoop, OpenCvLoop)
+KINDS = (Plan, GridSample, Compiled, RoiAlign, TorchLoop, OpenCvLoop)
 METHODS = tuple(kind.name for kind in KINDS)
 
 

@@ -32,6 +32,8 @@ import pandas as pd
 
 from octopus_study.measure import Method
 from octopus_study.measure.rows import Case, Row, unavailable
+from octopus_study.status import SAME, Answer
+from octopus_study.status import unavailable as absent
 from octopus_study.studies.comparison import measure_plan
 from octopus_study.studies.power import Power, study
 
@@ -222,9 +224,10 @@ def _simulated(
 
         return run
 
-    def make_methods(context: Any, n: int, reference: object) -> tuple[list[Method], dict[str, str]]:
+    def make_methods(context: Any, n: int, reference: object) -> tuple[list[Method], dict[str, Answer]]:
         names = (*METHODS, "octopus-again") if n in again else METHODS
-        return [Method(name, frame(name, n)) for name in names], dict.fromkeys(names, "same")
+        answers = dict.fromkeys(study.LIBRARIES, absent("not installed")) | dict.fromkeys(names, SAME)
+        return [Method(name, frame(name, n)) for name in names], answers
 
     power = Power(counts=list(counts), paced_counts=list(paced), again_counts=list(again), frame_rate=rate)
     context: Any = SimpleNamespace(

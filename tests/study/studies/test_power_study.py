@@ -23,6 +23,7 @@ from octopus_study.power.quantities import MilliWatt, Watt
 from octopus_study.power.session import Attempt, NoUsableSensor
 from octopus_study.power.source import SensorError
 from octopus_study.power.windows import paced as real_paced
+from octopus_study.status import SAME, unavailable
 from octopus_study.studies import run_study
 from octopus_study.studies.comparison import measure_plan
 from octopus_study.studies.context import make_context
@@ -36,6 +37,7 @@ METHODS = {
     "octopus": (0.1, 300.0),
     "published": (0.4, 200.0),
     "n-launches": (2.0, 130.0),
+    "cvcuda-views": (0.2, 250.0),
     "octopus-again": (0.1, 300.0),
 }
 
@@ -53,7 +55,7 @@ def run_on(context, patch, machine: Machine, change=lambda name, count, frame: f
             for name, (ms, watts) in METHODS.items()
             if name != "octopus-again" or count in context.config.power.again_counts
         ]
-        return methods, dict.fromkeys(METHODS, "same")
+        return methods, dict.fromkeys(power.LIBRARIES, unavailable("not installed")) | dict.fromkeys(METHODS, SAME)
 
     patch.setattr(power, "make_methods", make_methods)
     rows = measure_plan(context, power.plan(context, machine.open_session, machine))
@@ -98,7 +100,7 @@ def test_counter_and_integral_agree_and_the_load_is_above_idle(healthy):
         index=["n", "method", "block"], columns="quantity", values="value"
     )
     ratio = wide.window_energy_counter / wide.window_energy_integral
-    assert len(ratio) == 35
+    assert len(ratio) == 40
     assert np.abs(ratio - 1).max() < 0.01
     idle = values(healthy, n=20, method="idle", layer="idle", quantity="power_mean")
     assert list(idle.index) == [0, 1]
@@ -115,6 +117,15 @@ def test_paced_frames_take_the_same_net_energy_and_slow_methods_say_so(healthy):
         "unavailable: one frame takes 40 ms; at 30 frames/s there are 33.3 ms"
     ]
     assert "octopus-again" not in set(healthy[healthy.layer == "paced"].method)
+
+
+def test_libraries_stand_beside_at_the_counts_that_are_paced_and_a_missing_one_says_why(healthy):
+    beside = healthy[healthy.method.isin(power.LIBRARIES) & (healthy.layer != "trace")]
+    assert set(zip(beside.n, beside.layer, strict=True)) == {(20, "back_to_back"), (20, "paced")}
+    for layer in ("back_to_back", "paced"):
+        where = {"n": 20, "layer": layer}
+        assert len(values(healthy, method="cvcuda-views", quantity="energy_per_frame_net", **where)) == 5
+        assert answers(healthy, method="grid-sample-graph", **where) == ["unavailable: not installed"]
 
 
 def test_the_trace_covers_test_idle_and_windows(healthy):
@@ -314,7 +325,7 @@ def test_a_sampler_that_dies_ends_in_rows_and_nothing_before_it_is_lost(healthy,
     powers = values(rows, n=20, method="octopus", layer="back_to_back", quantity="power_mean")
     assert len(powers) >= rounds
     gross = rows[(rows.n == 20) & rows.quantity.str.startswith("energy_per_frame")]
-    missing = gross[gross.value.isna() & ~gross.reason.str.contains("one frame takes")]
+    missing = gross[gross.value.isna() & ~gross.reason.str.contains("one frame takes|not installed")]
     assert missing.reason.str.contains("ended with code -9").all()
     assert set(missing.layer) >= {"paced"}
     assert not gross[gross.quantity.str.contains("net")].value.notna().any()
@@ -391,7 +402,7 @@ def test_a_failed_test_leaves_reasons_and_no_numbers(context):
         yield
 
     rows = measure_plan(context, power.plan(context, refuse))
-    assert len(rows) == 3 + 4 + 3
+    assert len(rows) == 3 + 6 + 5
     assert {row.value for row in rows} == {None}
     expected = "unavailable: no power sensor (looked at NVML: rises: power changed by 0 %)"
     assert {row.answer for row in rows} == {expected}

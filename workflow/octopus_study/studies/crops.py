@@ -80,7 +80,7 @@ def checked_rows(
     return [row for rows in compared for row in rows]
 
 
-def check(job: CropJob, methods: Sequence[Method], expected: NDArray[np.float32], every: int = 1) -> dict[str, str]:
+def check(job: CropJob, methods: Sequence[Method], expected: NDArray[np.float32], every: int = 1) -> dict[str, Answer]:
     """The answers of a job's methods, one by one; its memory is poisoned before each.
 
     With `every`, `expected` holds each `every`-th crop, and the others are not compared. A method without a result

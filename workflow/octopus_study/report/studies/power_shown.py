@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
 STUDY, WORKLOAD = "power", "visdrone"
 BACK_TO_BACK, PACED = "back_to_back", "paced"
-METHODS = ("octopus", "published", "n-launches")
+LIBRARIES = ("cvcuda-views", "grid-sample-graph")
+METHODS = ("octopus", *LIBRARIES, "published", "n-launches")
 # (method, other) whose ratio is taken apart, with what the comparison is called.
 PAIRS = {
     ("published", "n-launches"): "One launch over N launches",
     ("octopus", "published"): "Octopus over the published kernels",
+    ("octopus", "cvcuda-views"): "Octopus over CV-CUDA",
+    ("octopus", "grid-sample-graph"): "Octopus over PyTorch",
 }
 PARTS = ("time", "power", "energy")
 CAPPED_FROM = 0.05  # from this share of a window's time on, the power limit is said to hold the clock down
@@ -122,6 +125,12 @@ def _published_energies(frame: Frame) -> Iterator[Row]:
             yield [f"{label}, {part}", *texts]
 
 
+def _paced(view: View) -> list[Key]:
+    """Return a case per count and method; rows of before the libraries took part have none of these."""
+    keys = [view.key(WORKLOAD, n, method, layer=PACED) for n in _counts(view, PACED) for method in METHODS]
+    return [key for key in keys if key.method not in LIBRARIES or view.frame.find(key.but(quantity=_GROSS))]
+
+
 ENERGY = Spec(
     study=STUDY,
     first="",
@@ -140,7 +149,7 @@ PACED_TABLE = Spec(
     study=STUDY,
     first="n",
     label=lambda view, case: str(case.n),
-    cases=lambda view: [view.key(WORKLOAD, n, method, layer=PACED) for n in _counts(view, PACED) for method in METHODS],
+    cases=_paced,
     columns={
         "Method": lambda view, case: human(SHORT_METHODS, case.method),
         **{

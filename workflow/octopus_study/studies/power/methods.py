@@ -5,31 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from octopus_study.baselines.availability import require_room
+from octopus_study.baselines.availability import make_all, require_room
 from octopus_study.baselines.fused import Octopus
+from octopus_study.baselines.job import CropJob
+from octopus_study.baselines.method import CropMethod
 from octopus_study.baselines.published import NLaunches, Published
+from octopus_study.baselines.registry import make
 from octopus_study.data.workload import sample_boxes
 from octopus_study.measure import Method, again
+from octopus_study.status import Answer, unavailable
 from octopus_study.studies.comparison import BASE
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import ReferenceCrops, check, crop_job, every_checked
 
 NAMES = (BASE, "published", "n-launches")
+# Of the libraries with the same answer those that take the least time from the host; at the counts that are also paced.
+LIBRARIES = ("cvcuda-views", "grid-sample-graph")
 AGAIN = f"{BASE}-again"
 CHECKED = 500  # crops that are compared with the reference at most, spread over the batch
 # Per value of the result: its four bytes, and one in uint8 for each of the two methods with two passes.
 BYTES_PER_VALUE = 6
 
 
-def make_methods(context: Context, count: int, reference: ReferenceCrops) -> tuple[list[Method], dict[str, str]]:
-    """Make the methods on `count` boxes of the pool, Octopus first, and check them.
+def make_methods(context: Context, count: int, reference: ReferenceCrops) -> tuple[list[Method], dict[str, Answer]]:
+    """Make the methods on `count` boxes of the pool that can be had, Octopus first, and check them.
 
     Returns
     -------
     list of Method
         A run goes from boxes on the host to the synchronised result.
     dict
-        The answers, by name.
+        The answers, by name; of a library that can't be had why not.
 
     Raises
     ------
@@ -39,14 +45,23 @@ def make_methods(context: Context, count: int, reference: ReferenceCrops) -> tup
     check_room(context, count)
     boxes = sample_boxes(context.workload.pool, count, context.seed)
     job, every = crop_job(context, boxes), every_checked(count, CHECKED)
-    kinds = [kind(job) for kind in (Octopus, Published, NLaunches)]
-    answers = check(job, [made.timed(every=every) for made in kinds], reference.of(boxes[::every]))
+    kinds: list[CropMethod] = [kind(job) for kind in (Octopus, Published, NLaunches)]
+    names = LIBRARIES if count in context.config.power.paced_counts else ()
+    made, missing = make_all({name: partial(_library, name, job) for name in names})
+    kinds += made.values()
+    answers = check(job, [kind.timed(every=every) for kind in kinds], reference.of(boxes[::every]))
+    answers |= {name: unavailable(why) for name, why in missing.items()}
     synchronize = context.host_clock().synchronize
-    methods = [Method(made.name, partial(_frame, made.run, synchronize)) for made in kinds]
+    methods = [Method(kind.name, partial(_frame, kind.run, synchronize)) for kind in kinds]
     if count in context.config.power.again_counts:
         methods.append(again(methods[0]))
         answers[AGAIN] = answers[BASE]
     return methods, answers
+
+
+def _library(name: str, job: CropJob) -> CropMethod:
+    require_room(name, job.device, 2 * job.out.nbytes)  # a result of its own, and about as much beside it
+    return make(name, job)
 
 
 def _frame(run: Callable[[], object], synchronize: Callable[[], object]) -> None:

@@ -25,11 +25,11 @@ from octopus_study.power.selftest import SYSTEM_CLOCK, TimeSource
 from octopus_study.power.session import NoUsableSensor, PowerSession, open_session
 from octopus_study.power.source import SensorError
 from octopus_study.power.windows import Stretch, Window, back_to_back, idle, paced, rate_missed, stretch
-from octopus_study.status import NO_ANSWER
+from octopus_study.status import NO_ANSWER, Answer
 from octopus_study.studies.comparison import BASE, Comparison, Part
 from octopus_study.studies.context import Context
 from octopus_study.studies.crops import ReferenceCrops, reference_of
-from octopus_study.studies.power.methods import AGAIN, NAMES, make_methods
+from octopus_study.studies.power.methods import AGAIN, LIBRARIES, NAMES, make_methods
 from octopus_study.studies.power.rounds import Rounds, Watch
 from octopus_study.studies.power.rows import (
     BACK_TO_BACK,
@@ -69,10 +69,11 @@ def plan(context: Context, opener: Opener = open_session, clock: TimeSource = SY
     settings, comparisons = context.config.power, []
     for count in settings.counts:
         case = _case(context, count)
-        names = (*NAMES, AGAIN) if count in settings.again_counts else NAMES
+        beside = (*NAMES, *LIBRARIES) if count in settings.paced_counts else NAMES
+        names = (*beside, AGAIN) if count in settings.again_counts else beside
         comparisons.append(Comparison(case, ENERGY, BACK_TO_BACK, names, "mJ"))
         if count in settings.paced_counts:
-            comparisons.append(Comparison(case, ENERGY, PACED, NAMES, "mJ"))
+            comparisons.append(Comparison(case, ENERGY, PACED, beside, "mJ"))
     return [Part(partial(_measure, opener, clock), tuple(comparisons))]
 
 
@@ -140,8 +141,9 @@ class _Sweep:
         around, measured = [self._idle(case.n)], {}
         for comparison in layers:
             chosen = [method for method in methods if method.name in comparison.methods]
-            failed = {}
-            for name in NAMES if comparison.layer == PACED else ():
+            made = {method.name for method in chosen}
+            failed = {name: answers[name].reason for name in comparison.methods if name not in made}
+            for name in comparison.methods if comparison.layer == PACED else ():
                 if slow := measured[BACK_TO_BACK].too_slow(name, self.settings.frame_rate):
                     failed[name] = slow
             measured[comparison.layer] = self._rounds(comparison, chosen, failed)
@@ -220,7 +222,9 @@ class _Sweep:
     def _place(self, case: Case, method: str, layer: str, answer: str) -> Place:
         return Place(case, method, layer, 0, answer, self.zero_ns, self.scope)
 
-    def _layer_rows(self, comparison: Comparison, rounds: Rounds, answers: dict[str, str], level: Level) -> list[Row]:
+    def _layer_rows(
+        self, comparison: Comparison, rounds: Rounds, answers: dict[str, Answer], level: Level
+    ) -> list[Row]:
         """Rows of a layer: each method's windows, or one row that says why there are none."""
         (case, layer), rows = (comparison.case, comparison.layer), []
         for name in comparison.methods:

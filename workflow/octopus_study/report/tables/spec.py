@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from octopus_study.report.frame import Frame, Key
@@ -100,14 +100,14 @@ def _line(spec: Spec, view: View, key: Key, columns: list[Cell]) -> list[str]:
 def beside(
     machines: Sequence[View],
     first: Sequence[str],
-    lines: Iterable[tuple[Sequence[str], Callable[[View], str]] | str],
+    lines: Iterable[tuple[Sequence[str], Callable[[View], str | list[str]]] | str],
     caption: str,
     absent: str = "",
     widths: tuple[Sequence[str], str] = ((), ""),
     text_columns: Sequence[int] | None = (0,),
-    head: str = "{}",
+    heads: Sequence[str] = ("{}",),
 ) -> Table:
-    """Return a table with the machines side by side, a column each.
+    """Return a table with the machines side by side, a column each, or as many as have heads.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def beside(
     first : sequence of str
         Heads of the columns before the machines.
     lines : iterable
-        What stands below these heads, and what a machine's cell says; or a heading.
+        What stands below these heads, and what a machine's cell, or cells, say; or a heading.
     caption : str
         Without the reasons for empty cells, which follow it.
     absent : str
@@ -124,13 +124,17 @@ def beside(
         Widths of the first columns and of a machine's.
     text_columns : sequence of int, optional
         Columns of text, aligned left; None for all of them.
-    head : str
-        Head of a machine's column, with its name in place of the braces.
+    heads : sequence of str
+        Heads of a machine's columns, with its name in place of the braces.
     """
-    rows: list[Row] = [
-        line if isinstance(line, str) else [*line[0], *(line[1](view) for view in machines)] for line in lines
-    ]
-    header = [*first, *(head.format(view.name) for view in machines)]
+
+    def texts(cell: Callable[[View], str | list[str]]) -> Iterator[str]:
+        for view in machines:
+            said = cell(view)
+            yield from [said] if isinstance(said, str) else said
+
+    rows: list[Row] = [line if isinstance(line, str) else [*line[0], *texts(line[1])] for line in lines]
+    header = [*first, *(head.format(view.name) for view in machines for head in heads)]
     caption += machines[0].reasons.note if machines else f" {absent}"
     shown = (*widths[0], *(widths[1] for _ in machines)) if widths[1] else ()
     columns = range(len(header)) if text_columns is None else text_columns

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from octopus.arrays.checks import INT32_MAX
 from octopus.arrays.launch import Cuda, PreparedLaunch, launch
+from octopus.arrays.plan import PlanMemory
 from octopus.arrays.results import itemsize
 from octopus.arrays.views import ArrayView, c_strides, dtype_name
 from octopus.backends.cuda import memory
@@ -18,8 +21,10 @@ from octopus.crop.check import NOTHING, Call, HostItems, are_maps, is_readable, 
 from octopus.crop.frame import TOP, VIDEO_DTYPES, VideoView
 from octopus.crop.spec import CropSpec, Kernel
 from octopus.errors import InputError
-from octopus.kernels.arguments import PLAIN, PLAIN_MANY, STREAM, Arguments
+from octopus.kernels.arguments import PLAIN, PLAIN_MANY, STREAM, VARIED, VARIED_MANY, Arguments
 from octopus.kernels.cuda import tiles
+from octopus.kernels.cuda.tiles import BAND, UNITS
+from octopus.ragged import blockmap
 
 UPLOAD_BYTES = 1 << 16  # the driver copies this much out of pageable memory without waiting for the stream
 BOX_BYTES, MAP_BYTES, INDEX_BYTES = 16, 24, 4
@@ -371,3 +376,91 @@ class CudaEngine:
         memory.copy(result.ctypes.data, array.pointer, result.nbytes, stream)
         stream.sync()
         return result
+
+
+class ItemsEngine:
+    """Runs items that differ, of which each has a record of `arguments.ITEM`: one upload, unless all lies as it did in
+    the run before, and one launch of `kernels.cuda.varied`."""
+
+    def __init__(self, spec: CropSpec, kind: str, strategy: blockmap.Strategy, keep: PlanMemory) -> None:
+        self.spec, self._strategy, self._keep = spec, strategy, keep
+        self._kernel = spec.kernel._replace(maps=kind == "maps", quads=kind == "quads")
+        self._arguments = VARIED_MANY if spec.kernel.many_channels else VARIED
+        self._key: Any = None
+        self._memory: Any = None
+        self._is_captured = False
+
+    def run_items(self, table: np.ndarray, frame: int, boxes: Any, out: int, transform: int, stream: Any) -> None:
+        """Do items (N,) whose frames count from the address `frame`; `boxes` is a view of the first ones on the GPU, or
+        has the checked numbers of all on the host."""
+        there, capturing = isinstance(boxes, ArrayView), is_capturing(stream)
+        key = table.tobytes(), boxes.dtype if there else boxes.tobytes()
+        if key != self._key:
+            if capturing:
+                raise InputError(
+                    "a graph can't capture how this run's items are told to the GPU; make a run before with frames and "
+                    "boxes at the same addresses on the GPU, and capture the next"
+                )
+            self._prepare(table, None if there else boxes, dtype_name(boxes.dtype), stream)
+            self._key = key
+        self._is_captured = self._is_captured or capturing
+        if capturing:
+            _captured.append(self._memory)
+        addresses = frame, out, transform or 0, boxes.pointer if there else self._boxes
+        launch(self._prepared, addresses, stream)
+
+    def _prepare(self, table: np.ndarray, boxes: np.ndarray | None, box_dtype: str, stream: Any) -> None:
+        """Cut the work into units, bring the table there, and write the launch."""
+        rows, columns = table["rows"].astype(np.int64), table["columns"].astype(np.int64)
+        few, band = 4 * UNITS * current().properties.multiprocessor_count, BAND
+        while band > 1 and (rows * columns).sum() < few * band:
+            band //= 2
+        units = -(-rows // band) * columns
+        offsets = np.concatenate([[0], units.cumsum()])
+        if offsets[-1] > INT32_MAX:
+            raise InputError("the items have more columns than one launch can address; split the batch")
+        made = blockmap.build(self._strategy, offsets, threshold=UNITS)
+        arrays: dict[str, Any] = {"table": table, **made.arrays}
+        if boxes is not None:
+            arrays["boxes"] = boxes
+        values: dict[str, Any] = {"items": len(table), "units": int(offsets[-1]), "band": band}
+        for name in ("gain", "bias", "pad"):
+            vector = getattr(self.spec, name)
+            if self.spec.kernel.many_channels:
+                arrays[name] = vector
+            else:
+                values |= {f"{name}{channel}": value for channel, value in enumerate(vector.tolist())}
+        places = dict(zip(arrays, accumulate([0, *(-(-a.nbytes // 16) * 16 for a in arrays.values())]), strict=False))
+        last = list(arrays)[-1]
+        block = np.zeros(places[last] + arrays[last].nbytes, np.uint8)
+        for name, array in arrays.items():
+            block[places[name] : places[name] + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        if self._memory is None or self._is_captured or self._memory.shape[0] < block.nbytes:
+            self._memory, self._is_captured = memory.DeviceArray((block.nbytes,), np.uint8, stream=stream), False
+            self._keep.keep(self._memory)
+        memory.copy(self._memory.pointer, block.ctypes.data, block.nbytes, stream)
+        there = {name: self._memory.pointer + place for name, place in places.items()}
+        self._boxes = there.pop("boxes", 0)
+        kernel = _varied_kernel(self._kernel, box_dtype, self._strategy, compute_capability())
+        blocks = -(-int(offsets[-1]) // UNITS) if made.blocks is None else made.blocks
+        cuda = Cuda(function_of(kernel), (blocks, 1, 1, UNITS, 1, 1), current().device_id)
+        numbers = [self._arguments.place(name) for name in ("frame", "out", "transform", "boxes")]
+        words = self._arguments.words({**values, **there, "sides": there["table"]})
+        self._prepared = PreparedLaunch(words, [(None, number) for number in numbers], cuda)
+
+
+@cache
+def _varied_kernel(kind: Kernel, box_dtype: str, strategy: str, capability: tuple[int, int]) -> Any:
+    from octopus.backends.cuda import compile
+
+    def build() -> Callable[..., Any]:
+        from octopus.kernels.cuda import varied
+
+        of = "maps" if kind.maps else "quads" if kind.quads else "boxes"
+        return varied.build(
+            kind.frame.channels, kind.dtype, kind.layout, kind=of, strategy=strategy, frame_dtype=kind.frame.dtype,
+            box_dtype=box_dtype, filter=kind.filter, antialias=kind.antialias, edge=kind.edge,
+            letterbox=kind.letterbox, pad_mode=kind.pad_mode, order=kind.frame.order,
+        )  # fmt: skip
+
+    return compile.load(f"varied-{kind.name}-{box_dtype}-{strategy}", build)

@@ -147,6 +147,7 @@ class Kernel(NamedTuple):
     pad_mode: str = ""  # "": boxes are cut at the frame
     filter: str = "bilinear"
     maps: bool = False  # affine maps in the place of boxes
+    quads: bool = False  # or quadrilaterals
 
     @property
     def streams(self) -> bool:
@@ -180,7 +181,7 @@ class Kernel(NamedTuple):
         """As part of a file's name."""
         options = {"image": self.edge == "image", "antialias": self.antialias, "letterbox": self.letterbox,
                    "frames": self.frame.indexed, f"pad-{self.pad_mode}": bool(self.pad_mode),
-                   self.filter: self.samples, "maps": self.maps}  # fmt: skip
+                   self.filter: self.samples, "maps": self.maps, "quads": self.quads}  # fmt: skip
         plain = f"{self.frame.name}-{self.dtype}-{self.layout.lower()}"
         return "-".join([plain, *(name for name, wanted in options.items() if wanted)])
 

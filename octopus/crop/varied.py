@@ -176,7 +176,9 @@ class VariedPlan(Plan):
         if queue is None:
             self.engine: Any = CpuEngine(self.spec, given.kind, varied=True)
         else:
-            raise InputError('lists of frames, sizes and quadrilaterals are for device="cpu" yet, found "cuda"')
+            from octopus.crop.cuda import ItemsEngine
+
+            self.engine = ItemsEngine(self.spec, given.kind, strategy, self._memory)
         self._hold()
 
     def _most_sizes(self) -> Numbers:

@@ -103,21 +103,24 @@ def quad_map(x0, y0, x1, y1, x2, y2, x3, y3, columns, rows):
 
 
 def perspective_line(top, bottom, step, turn):
-    """Samples along a line of a perspective map, one axis: `top / bottom`, then `(top + k*step) / (bottom + k*turn)`.
+    """Samples along a line of a perspective map, one axis: `top / bottom`, and `(top + k*step) / (bottom + k*turn)`.
 
-    Returns the pixel of the first, the rest of its position, and two numbers with which `along_line` finds the others:
-    float32 holds their distance from it well, where it would not hold their place in a large frame.
+    Returns the pixel of the one at 0, the rest of its position, and two numbers with which `along_line` finds others:
+    float32 holds their distance from it well, where it would not hold their place in a large frame. That is so where
+    `k * turn` is not negative: 0 should be at the end of the line where the map shrinks most.
     """
     start = top / bottom
     first = np.int32(start)
     if np.float64(first) > start:
         first -= np.int32(1)
-    return first, np.float32(start - np.float64(first)), np.float32((step - turn * start) / bottom), turn / bottom
+    slope, turn = (step - turn * start) / bottom, turn / bottom
+    return first, np.float32(start - np.float64(first)), np.float32(slope), np.float32(turn)
 
 
 def along_line(share, slope, turn, k):
     """Position of sample `k` from the pixel that `perspective_line` found."""
-    return share + slope * (np.float32(k) / np.float32(1.0 + np.float64(k) * turn))
+    steps = np.float32(k)
+    return share + slope * (steps / (np.float32(1.0) + steps * turn))
 
 
 def beyond_pixel(index, limit, mode):

@@ -24,9 +24,10 @@ from hypothesis import strategies as st
 import octopus
 
 KINDS = {
-    "crops": "fuzz_crops", "samples": "fuzz_crops", "images": "fuzz_images", "ops": "fuzz_ops", "tiles": "fuzz_tiles",
+    "crops": "fuzz_crops", "samples": "fuzz_crops", "varied": "fuzz_varied", "images": "fuzz_images", "ops": "fuzz_ops",
+    "tiles": "fuzz_tiles",
 }  # fmt: skip
-SLOW = ("samples",)  # to compile their kernels takes minutes
+SLOW = ("samples", "varied")  # to compile their kernels takes minutes
 EXAMPLES = 200  # of hypothesis at a time
 
 

@@ -288,6 +288,19 @@ class PretendedGpu:
             do()
 
 
+class Anywhere:
+    """Elements before and behind an address, in any memory that is known."""
+
+    def __init__(self, address: int, dtype: np.dtype, known: dict[int, int]) -> None:
+        self.address, self.dtype = address, dtype
+        self.ranges = [range(start, start + nbytes) for start, nbytes in known.items()]
+
+    def __getitem__(self, index: Any) -> Any:
+        address = self.address + int(index) * self.dtype.itemsize
+        assert any(address in each for each in self.ranges), f"a kernel read {address}, which is no array's memory"
+        return at(address, (1,), self.dtype)[0]
+
+
 class SimulatedGpu(PretendedGpu):
     """One whose kernels run in Numba's simulator, on memory of which they may not leave what they were given."""
 
@@ -303,6 +316,10 @@ class SimulatedGpu(PretendedGpu):
             KINDS[kind][1](value) if kind in KINDS else self.pointed(value, kind[1:])
             for value, kind in zip(made.values, made.kernel.signature, strict=True)
         ]
+        if made.kernel.name.startswith("varied"):  # whose frames and boxes count from the first
+            for number in (0, 3):
+                kind = made.kernel.signature[number][1:]
+                given[number] = Anywhere(made.values[number], np.dtype(kind), self.known)
         self.content = np.frombuffer(made.content, np.float32)
         cuda.jit(made.kernel.function)[made.grid, made.block, 0, made.shared](*given)
 
@@ -324,7 +341,7 @@ class SimulatedGpu(PretendedGpu):
 
 
 CACHES = (
-    device.driver, compile.functions, of_crops._kernel, of_tiles._cuda_kernel,
+    device.driver, compile.functions, of_crops._kernel, of_crops._varied_kernel, of_tiles._cuda_kernel,
     of_ragged._cuda_kernel, of_images.kernel_for,
 )  # fmt: skip
 

@@ -215,7 +215,7 @@ def build(
         return axis[0] * np.float32(x) + axis[1] * np.float32(y) + axis[2]
 
     @compiled
-    def affine_line(horizontal, vertical, x, y):
+    def affine_line(horizontal, vertical, x, stop, y):
         """A run of a row's samples, from column `x` on; `affine_at` tells where each lies: pixels, and what is more."""
         return horizontal, vertical, x, y
 
@@ -227,19 +227,20 @@ def build(
         )  # fmt: skip
 
     @compiled
-    def quad_line(horizontal, vertical, x, y):
-        column, row = np.float64(x), np.float64(y)
+    def quad_line(horizontal, vertical, x, stop, y):
         a, b, c, g, h, i = horizontal
         d, e, f, _, _, _ = vertical
+        origin = x if g >= 0 else stop - 1
+        column, row = np.float64(origin), np.float64(y)
         bottom = g * column + h * row + i
         left, from_left, across, turn = _perspective_line(a * column + b * row + c, bottom, a, g)
         top, from_top, down, _ = _perspective_line(d * column + e * row + f, bottom, d, g)
-        return left, from_left, across, top, from_top, down, turn
+        return left, from_left, across, top, from_top, down, turn, x - origin
 
     @compiled
     def quad_at(line, i):
-        left, from_left, across, top, from_top, down, turn = line
-        k = np.int32(i)
+        left, from_left, across, top, from_top, down, turn, start = line
+        k = np.int32(start + i)
         return left, _along_line(from_left, across, turn, k), top, _along_line(from_top, down, turn, k)
 
     line_of, at_of = (quad_line, quad_at) if quads else (affine_line, affine_at)
@@ -289,7 +290,7 @@ def build(
             into, kept = shifted(out, y * columns * along), np.int64(0)
             for first in range(0, inner, RUN):
                 last = min(first + RUN, inner)
-                line_here = line_of(horizontal, vertical, first, y)
+                line_here = line_of(horizontal, vertical, np.int64(first), np.int64(last), y)
                 if vectors and fast:
                     (left, low, top, high), ends = at_of(line_here, 0), at_of(line_here, last - 1 - first)
                     right, below = span(left, low, ends[1], width), span(top, high, ends[3], height)

@@ -38,7 +38,8 @@ _sample, _lerp = device(geometry.sample), device(geometry.lerp)
 _support, _window = device(geometry.filter_support), device(geometry.filter_window)
 _weight, _beyond_pixel = device(geometry.filter_weight), device(geometry.beyond_pixel)
 _centre, _map_is_usable = device(sampling.centre), device(sampling.map_is_usable)
-_span_is_usable = device(geometry.span_is_usable)
+_span_is_usable, _quad_map = device(geometry.span_is_usable), device(geometry.quad_map)
+_perspective_line, _along_line = device(geometry.perspective_line), device(geometry.along_line)
 
 
 def build(
@@ -71,10 +72,7 @@ def build(
     empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
     frame_of, store_transform = framer(pixels), transform_store(pad_mode, flipped)
     place = placer(edge, letterbox, antialias, pad_mode, sampling.REACH[filter])
-    if maps or filter != "bilinear":
-        ints, floats, begin, make_row = _samples(pixels, filter, pad_mode, maps)
-    else:
-        ints, floats, begin, make_row = (_filtered if antialias else _bilinear)(pixels, pad_mode)
+    ints, floats, begin, make_row = body(pixels, "maps" if maps else "boxes", filter, antialias, pad_mode)
 
     @device
     def work(
@@ -184,6 +182,13 @@ def build(
     kernel, table = (crop_kernel_of_many_channels, PLAIN_MANY) if many else (crop_kernel, PLAIN)
     kernel.arguments = table.of(frame=frame_dtype, box=box_dtype, out=out_dtype, index=index_dtype)
     return kernel
+
+
+def body(pixels: Pixels, kind: str, filter: str, antialias: bool, pad_mode: str) -> Body:
+    """How a thread makes its pixels of "boxes", affine "maps" or "quads"."""
+    if kind != "boxes" or filter != "bilinear":
+        return _samples(pixels, filter, pad_mode, kind)
+    return (_filtered if antialias else _bilinear)(pixels, pad_mode)
 
 
 @device
@@ -331,8 +336,10 @@ def _filtered(pixels: Pixels, pad_mode: str) -> Body:
     return 1, channels, begin, make_row
 
 
-def _samples(pixels: Pixels, filter: str, pad_mode: str, maps: bool) -> Body:
-    """Single samples, of boxes or of maps: no row is reused. Of a box a column's pixels and weights are found once."""
+def _samples(pixels: Pixels, filter: str, pad_mode: str, kind: str) -> Body:
+    """Single samples: no row is reused. Of a box a column's pixels and weights are found once. The axis of a
+    quadrilateral's columns has its corners, the item's sides, the thread's rows, and the frame's sides."""
+    maps, quads = kind == "maps", kind == "quads"
     channels, taps, mode = pixels.channels, sampling.TAPS[filter], np.int32(MODES[pad_mode or "edge"])
     locate = sampling.locator(device, filter)
     read, normalised, _ = _reader(pixels, pad_mode, pad_mode == "constant")
@@ -349,10 +356,38 @@ def _samples(pixels: Pixels, filter: str, pad_mode: str, maps: bool) -> Body:
         locate(position, np.int32(0), -_FAR, _FAR, limit, mode, pixels, weights)
 
     @device
+    def of_quad(y, line, pixels, weights):
+        first, share, slope, turn, row, limit = line
+        position = _along_line(share, slope, turn, np.int32(y - row))
+        locate(position, first, -_FAR, _FAR, limit, mode, pixels, weights)
+
+    @device
     def begin(x, axis, columns, across):
-        if not maps:
+        if not (maps or quads):
             of_box(x, axis, columns, across)
         return x, axis
+
+    @device
+    def begin_quad(x, axis, columns, across):
+        corners, width, height, first, stop, right, below = axis
+        a, b, c, d, e, f, g, h, i = _quad_map(
+            corners[0],
+            corners[1],
+            corners[2],
+            corners[3],
+            corners[4],
+            corners[5],
+            corners[6],
+            corners[7],
+            width,
+            height,
+        )
+        row = first if h >= 0 else np.int32(stop - np.int32(1))
+        column, line = np.float64(x), np.float64(row)
+        bottom = g * column + h * line + i
+        u, share, slope, turn = _perspective_line(a * column + b * line + c, bottom, b, h)
+        v, part, step, _ = _perspective_line(d * column + e * line + f, bottom, e, h)
+        return (u, share, slope, turn, row, right), (v, part, step, turn, row, below)
 
     @device
     def make_row(source, y, axis, of_column, columns, rows, across, down, normal, into):
@@ -360,6 +395,9 @@ def _samples(pixels: Pixels, filter: str, pad_mode: str, maps: bool) -> Body:
         if maps:
             of_map(x, y, axis_x, columns, across)
             of_map(x, y, axis, rows, down)
+        elif quads:
+            of_quad(y, x, columns, across)
+            of_quad(y, axis_x, rows, down)
         else:
             of_box(y, axis, rows, down)
         line, values = cuda.local.array(channels, np.float32), cuda.local.array(channels, np.float32)
@@ -377,4 +415,4 @@ def _samples(pixels: Pixels, filter: str, pad_mode: str, maps: bool) -> Body:
         for c in range(channels):
             into[c] = normalised(into[c], normal, c)
 
-    return taps, taps, begin, make_row
+    return taps, taps, begin_quad if quads else begin, make_row

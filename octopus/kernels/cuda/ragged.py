@@ -296,9 +296,9 @@ def _boundary(kind: Kind, work: Work) -> Callable:
     return cross
 
 
-def _range(kind: Kind) -> Callable:
+def among_items(strategy: str) -> Callable:
     """A device function: among which items a block's threads search, `[low, high)`."""
-    together = kind.strategy == "block_search"
+    together = strategy == "block_search"
 
     @device
     def among(offsets, items, begin, stop):
@@ -316,7 +316,7 @@ def _range(kind: Kind) -> Callable:
 
 def _in_turn(kind: Kind, work: Work) -> Callable:
     """B and D, a thread's packs one after the other: for operations that wait for arithmetic, not for memory."""
-    fetch, pack, one, cross, among = work.fetch, work.pack, work.one, _boundary(kind, work), _range(kind)
+    fetch, pack, one, cross, among = work.fetch, work.pack, work.one, _boundary(kind, work), among_items(kind.strategy)
     values, step = kind.values, kind.threads * kind.values
     tile = step * kind.packs
 
@@ -349,7 +349,7 @@ def _in_turn(kind: Kind, work: Work) -> Callable:
 def _at_once(kind: Kind, work: Work) -> Callable:
     """B and D, all packs of a thread asked for before the search: for operations that wait for memory."""
     values, packs = kind.values, kind.packs
-    fetch, pack, cross, among = work.fetch, work.pack, _boundary(kind, work), _range(kind)
+    fetch, pack, cross, among = work.fetch, work.pack, _boundary(kind, work), among_items(kind.strategy)
     step = kind.threads * values
     tile = step * packs
     last_block = _in_turn(kind, work)

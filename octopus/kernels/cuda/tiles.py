@@ -9,6 +9,8 @@ ROWS = 12  # output rows per block of the plain kernel
 SCALAR_CHANNELS = 4  # up to which the plain kernel takes gains and biases as arguments of their own
 MAX_COLUMNS = 256  # threads per block of the plain kernel at most, one per output column
 
+UNITS, BAND = 128, 8  # of the kernel for items that differ: columns of a block, one per thread, and their rows at most
+
 BLOCKS_PER_SM = 6.5  # with fewer, shorter bands spread the work better than they cost
 FEW_BLOCKS_PER_SM = 2  # with fewer still, every row that can go elsewhere should
 SHORT_BAND = 4  # rows; each band reads its first two source rows anew

@@ -11,4 +11,4 @@ TABLES = {
     "ragged": ragged.CASES,
     "tiles": tiles.CASES,
 }
-ALL = [(table, name) for table, cases in TABLES.items() if table != "varied" for name in cases]
+ALL = [(table, name) for table, cases in TABLES.items() for name in cases]

@@ -23,6 +23,8 @@ from cases.crops import (
     stored,
 )
 from octopus import CropPlan, FitHeight, RaggedBatch, crop_resize
+from octopus.blockmap import STRATEGIES
+from octopus.crop import varied
 
 PAD = 7.0
 
@@ -96,8 +98,11 @@ class Case(NamedTuple):
         if not there:
             return crop_resize(given, placed, size, device=runner.device, **made, **more)
         shape = boxes[0].shape[1:]
-        plan = CropPlan(given, len(numbers), size, device=runner.device, box_shape=shape, **made)
-        return plan.run(given, placed, **more)
+        if runner.device == "cpu":
+            return CropPlan(given, len(numbers), size, device="cpu", box_shape=shape, **made).run(given, placed, **more)
+        like, strategy = varied.planned(given, shape, made), STRATEGIES[len(self.name) % len(STRATEGIES)]
+        plan = varied.VariedPlan(like, len(numbers), size, "cuda", strategy=strategy, **made)
+        return plan.call(given, placed, None, None, more)
 
     def compare(self, runner, answer, frames, boxes, numbers, size, options):
         """Each item with a call of its own."""

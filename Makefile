@@ -32,12 +32,12 @@ TEST_STAMP := $(VENV)/.installed-test-$(GPU)
 INSTALL := workflow/scripts/install.py
 # Packages that don't go with those of the locks: two bring an OpenCV of their own.
 BESIDE := $(VENV)-beside
-PACKAGES := transformers ultralytics sahi supervision
+PACKAGES := transformers ultralytics sahi supervision rapidocr
 # The lowest versions that the library says it works with; the locks have the highest.
 OLD := $(VENV)-oldest
 OLDEST := $(shell sed -nE 's/^dependencies = .*"numpy>=([0-9.]+)", "numba>=([0-9.]+).*/numpy==\1.* numba==\2.*/p' pyproject.toml)
 # The last versions that octopus.integrations says it was tested with.
-TESTED := "transformers<5.25" "ultralytics<8.4.191" "sahi<0.13" "supervision<0.32"
+TESTED := "transformers<5.25" "ultralytics<8.4.191" "sahi<0.13" "supervision<0.32" "rapidocr<3.11"
 
 export OCTOPUS_MIRROR := $(MIRROR)
 # Snakemake and its friends keep files in the user's cache folder, which a user without a home doesn't have.
@@ -78,7 +78,7 @@ test-integrations: $(BESIDE)/.installed ## install torch and the packages of oct
 		tests/library/crop/test_torch.py tests/library/crop/test_torch_operators.py tests/library/images/test_images_calls.py
 	$(BESIDE)/bin/python -m pytest -m "alone and not gpu" tests/library/integrations
 	$(BESIDE)/bin/python -m pytest tests/library/test_docs.py tests/project/test_examples.py -k "torch or integrations or examples"
-	$(BESIDE)/bin/python -m pytest tests/study/studies/test_pipelines.py
+	$(BESIDE)/bin/python -m pytest tests/study/studies/test_pipelines.py tests/study/studies/test_reading.py
 
 test-newest: $(BESIDE)/.installed # the same with the newest versions of these packages; prints which methods have changed
 	rm $(BESIDE)/.installed
@@ -135,8 +135,8 @@ $(RUN_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK) $(INS
 
 $(BESIDE)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(BESIDE)
-	$(BESIDE)/bin/python -m pip install --quiet -e ".[transformers,ultralytics,sahi,supervision]" $(TESTED) \
-		av lap tqdm "ray[data]" pytest pytest-xdist hypothesis psutil -e ./workflow hf-processors-rs
+	$(BESIDE)/bin/python -m pip install --quiet -e ".[transformers,ultralytics,sahi,supervision,rapidocr]" $(TESTED) \
+		av lap tqdm "ray[data]" pytest pytest-xdist hypothesis psutil -e ./workflow hf-processors-rs onnxruntime
 	@touch $@
 
 $(OLD)/.installed: pyproject.toml

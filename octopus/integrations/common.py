@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
+from importlib.metadata import version
 from importlib.resources import files
 from pkgutil import resolve_name
 from typing import Any
@@ -58,7 +59,7 @@ def is_newer(package: str, tested: Sequence[str]) -> bool:
 
 def _version(package: str) -> str:
     try:
-        return str(import_module(package).__version__)
+        return str(getattr(import_module(package), "__version__", "") or version(package))
     except ImportError as error:
         raise MissingPackageError(
             f"{package} can't be imported ({error}); pip install 'octopus-ragged[{package}]'"

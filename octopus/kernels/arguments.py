@@ -109,3 +109,4 @@ TILES = Arguments.table(
     "*uint8 source", "int64 head pitch", "int32 width height pixel", "*tile tiles", "*int32 work", "int32 listed share",
     "*int64 words absent", "uint32 nodata", "float64 scale threshold", "*float64 means", "*uint8 flags",
 )  # fmt: skip
+BEST = Arguments.table("*float32 scores", "int32 count", "*int32 places", "*float32 values")

@@ -24,7 +24,7 @@ NEVER = {"ultralytics", "sahi", "supervision"}
 LEFT_OUT = {
     "requirements.lock": {"cuda12", "compile12"} | NEVER,
     "requirements-cuda12.lock": NEVER
-    | {"cuda13", "compile", "torch", "transformers", "baselines", "models", "arena-cuda13"},
+    | {"cuda13", "compile", "torch", "transformers", "rapidocr", "baselines", "models", "arena-cuda13"},
 }
 CONDA_NAMES = {"matplotlib-base": "matplotlib"}
 Ranges = dict[str, SpecifierSet]

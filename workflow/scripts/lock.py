@@ -15,7 +15,17 @@ from install import BUILD, EVERY, entries
 MAIN, CUDA12 = "requirements.lock", "requirements-cuda12.lock"
 EVERYWHERE = ("docs", "test", "slurm", "notebooks", "release", "dev")
 EXTRAS = {
-    MAIN: ("cuda13", "compile", "torch", "transformers", "baselines", "models", "arena-cuda13", *EVERYWHERE),
+    MAIN: (
+        "cuda13",
+        "compile",
+        "torch",
+        "transformers",
+        "rapidocr",
+        "baselines",
+        "models",
+        "arena-cuda13",
+        *EVERYWHERE,
+    ),
     CUDA12: ("cuda12", "compile12", *EVERYWHERE),
 }
 BACKEND = "setuptools"  # of both projects

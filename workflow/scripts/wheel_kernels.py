@@ -30,6 +30,7 @@ from octopus.crop.frame import frame_view
 from octopus.crop.spec import CropOptions
 from octopus.images import cuda, upload
 from octopus.images.spec import make_spec
+from octopus.integrations import rapidocr
 from octopus.kernels.cuda import ragged_tiles, tile_grid
 from octopus.ragged import plan as ragged
 from octopus.tiles import api as tiles
@@ -37,7 +38,7 @@ from octopus.tiles import api as tiles
 PLAIN, BOXED, SMOOTH = {}, {"letterbox": True}, {"antialias": True}
 OPTIONS = (PLAIN, BOXED, SMOOTH, BOXED | SMOOTH)
 CACHES = (
-    launch._kernel, cuda.kernel_for, ragged._cuda_kernel, tiles._cuda_kernel,
+    launch._kernel, cuda.kernel_for, ragged._cuda_kernel, tiles._cuda_kernel, rapidocr._kernel,
 )  # fmt: skip
 VERSION = "8.0"  # of PTX: all that the kernels use is older, and drivers from 525 on take it
 EVEN, ODD = 64, 65  # widths of frames whose rows begin at multiples of four bytes, and of others
@@ -120,6 +121,7 @@ def others(capability: tuple[int, int]) -> None:
         shape = ragged_tiles.shape_for(operation, "block_search", dtype, total, 100, 132)
         result = ragged_tiles.result_dtype(operation, dtype)
         ragged._cuda_kernel(ragged_tiles.Kind(operation, "block_search", dtype, result, "int32", *shape), capability)
+    rapidocr._kernel(capability)
     for dtype, nodata in product(("uint8", "uint16"), (False, True)):
         tiles._cuda_kernel(tile_grid.Kind(dtype, "int32", nodata), capability)
 

@@ -16,7 +16,7 @@ os.environ.setdefault("YOLO_AUTOINSTALL", "false")
 from octopus.integrations import common
 
 TABLE = Path(common.__file__).with_name("code.tsv")
-STAND_INS = ("transformers", "ultralytics")
+STAND_INS = ("transformers", "ultralytics", "rapidocr")
 
 
 def main(write):

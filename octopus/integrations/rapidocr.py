@@ -1,0 +1,394 @@
+"""What RapidOCR does beside its networks, as a few launches; on a GPU the page goes up once, and texts come down.
+
+>>> engine = accelerate(RapidOCR())  # doctest: +SKIP
+>>> engine("page.png").txts  # doctest: +SKIP
+
+Sizes, order, batches, thresholds and decoding are the engine's own code, which its user has installed. A line of text
+is a place on its page until a network asks for it: then all lines of a batch are cut out, resized and normalised by
+one launch, with one interpolation where the engine has two.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from importlib import import_module
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus import images
+from octopus.arrays.launch import Cuda, PreparedLaunch, launch
+from octopus.backends import resolve
+from octopus.backends.cuda import compile, memory
+from octopus.backends.cuda.device import compute_capability, current
+from octopus.crop.api import crop_resize
+from octopus.errors import DeviceError, InputError, shown_type
+from octopus.integrations.common import KNOWN_ERRORS, FallbackWarning, check_version, moved, warn_once
+from octopus.kernels import built
+from octopus.kernels.arguments import BEST
+
+TESTED = ("3.10", "3.10")
+
+MAIN, DETECTOR, CLASSIFIER, RECOGNISER, ENGINE, CROPS = (
+    f"rapidocr.{name}"
+    for name in (
+        "main.RapidOCR", "ch_ppocr_det", "ch_ppocr_cls.main.TextClassifier", "ch_ppocr_rec.main.TextRecognizer",
+        "inference_engine.onnxruntime.main.OrtInferSession", "utils.process_img",
+    )
+)  # fmt: skip
+# What is stood in for, and what stand-ins are called by.
+RELIED_ON = (
+    *(
+        f"{MAIN}.{name}"
+        for name in (
+            "run_ocr_steps", "detect_and_crop", "crop_text_regions", "cls_and_rotate", "recognize_txt",
+            "build_final_output", "calc_word_boxes", "_load_det_model", "_load_cls_model", "_load_rec_model",
+        )
+    ),
+    *(f"{DETECTOR}.main.TextDetector.{name}" for name in ("__call__", "get_preprocess")),
+    *(f"{DETECTOR}.utils.DetPreProcess.{name}" for name in ("__call__", "normalize", "permute", "resize")),
+    *(f"{kind}.{name}" for kind in (CLASSIFIER, RECOGNISER) for name in ("__call__", "resize_norm_img")),
+    "rapidocr.ch_ppocr_rec.utils.CTCLabelDecode.__call__", f"{ENGINE}.__call__", f"{CROPS}.get_rotate_crop_image",
+    f"{CROPS}.map_img_to_original", "rapidocr.cal_rec_boxes.main.CalRecBoxes.__call__",
+)  # fmt: skip
+TALL = 1.5  # height / width from which on a line is turned by a quarter
+LEVELS = {"mean": 127.5, "std": 127.5, "pad_value": 127.5}  # what lies beside a line is 0 once it is normalised
+
+
+def accelerate(engine: Any) -> Any:
+    """An engine like the one given, whose pages, lines and batches are made by Octopus.
+
+    It shares the other's networks and settings, and answers as it does; the other stays as it is. What Octopus doesn't
+    know goes to the engine's code, with a `FallbackWarning` that names the reason. `docs/integrations/rapidocr.md` says
+    how near pixels and texts are.
+
+    Parameters
+    ----------
+    engine : rapidocr.RapidOCR
+        With any of its inference engines. Where ONNX Runtime works on a GPU (`EngineConfig.onnxruntime.use_cuda`),
+        inputs and the recogniser's scores stay there; else the CPU prepares the inputs.
+
+    Returns
+    -------
+    RapidOCR
+        The engine itself, with a `FallbackWarning`, if its class or this version of RapidOCR computes something else.
+
+    Raises
+    ------
+    InputError
+        For what is no engine.
+    MissingPackageError
+        If RapidOCR can't be imported, or its version is older than those tested.
+    """
+    newer = check_version("rapidocr", TESTED)
+    original = import_module("rapidocr.main").RapidOCR
+    if not isinstance(engine, original):
+        raise InputError(f"accelerate takes an engine, rapidocr.RapidOCR(), found {shown_type(engine)}")
+    if isinstance(engine, _Accelerated):
+        return engine
+    if type(engine) is not original:
+        warn_once(type(engine).__name__, "it computes something that octopus doesn't know")
+        return engine
+    if newer and (changed := moved(RELIED_ON)):
+        warn_once(original.__name__, f"this version of RapidOCR has changed {', '.join(changed)}")
+        return engine
+    for name in ("det", "cls", "rec"):  # so that both have the same networks
+        if getattr(engine, f"use_{name}"):
+            getattr(engine, f"_load_{name}_model")()
+    made = _like(engine, _Accelerated)
+    made._uploaded = threading.local()
+    return made
+
+
+def relied_on() -> list[Any]:
+    """All code of RapidOCR that is stood in for, or that calls what stands in."""
+    return list(RELIED_ON)
+
+
+class _Accelerated:
+    """Before the engine's class: its networks' stand-ins, and lines that are no pixels yet."""
+
+    _uploaded: threading.local  # `page`: the last page of this thread, on the host and where the detector works
+
+    def _load_det_model(self) -> Any:
+        return self._stand_in("det", _Detector)
+
+    def _load_cls_model(self) -> Any:
+        return self._stand_in("cls", _Classifier)
+
+    def _load_rec_model(self) -> Any:
+        return self._stand_in("rec", _Recogniser)
+
+    def _stand_in(self, name: str, kind: type) -> Any:
+        model = getattr(self, f"text_{name}")
+        if not isinstance(model, kind):
+            original = getattr(super(), f"_load_{name}_model")()
+            model = _like(original, kind)
+            model.session, model.uploaded = _Session(original.session), self._uploaded
+            setattr(self, f"text_{name}", model)
+        return model
+
+    def crop_text_regions(self, img: Any, det_boxes: Any) -> list[Any]:
+        page, self._uploaded.page = getattr(self._uploaded, "page", None), None  # the lines keep it as long as need be
+        there = page[1] if page is not None and page[0] is img else img
+        return [Line(there, *line) for line in zip(*quads_of(det_boxes), strict=True)]
+
+    def build_final_output(
+        self, ori_img: Any, det_res: Any, cls_res: Any, rec_res: Any, crops: Any, record: Any
+    ) -> Any:
+        finish = type(self).__mro__[2].build_final_output  # type: ignore[attr-defined]
+        if crops and isinstance(crops[0], Line):
+            finish = _with(finish, map_img_to_original=_mapped)
+        return finish(self, ori_img, det_res, cls_res, rec_res, crops, record)
+
+
+class _Detector:
+    """Before the class of the detector: the page is resized and normalised by one launch."""
+
+    session: _Session
+    uploaded: threading.local
+
+    def get_preprocess(self) -> Any:
+        return partial(_page, super().get_preprocess(), self.session.device, self.uploaded)  # type: ignore[misc]
+
+
+class _Classifier:
+    """Before the class of the classifier: a line is turned by half a turn where its corners are."""
+
+    def __call__(self, img_list: Any) -> Any:
+        call = type(self).__mro__[2].__call__
+        if isinstance(img_list, list) and img_list and isinstance(img_list[0], Line):
+            call = _with(call, cv2=SimpleNamespace(rotate=lambda line, code: line.turned()))
+        return call(self, img_list)
+
+    def resize_norm_img(self, img: Any) -> Any:
+        if not isinstance(img, Line):
+            return super().resize_norm_img(img)  # type: ignore[misc]
+        _, height, width = self.cls_image_shape  # type: ignore[attr-defined]
+        return img.item(height, width)
+
+
+class _Recogniser:
+    """Before the class of the recogniser."""
+
+    def resize_norm_img(self, img: Any, max_wh_ratio: float) -> Any:
+        if not isinstance(img, Line):
+            return super().resize_norm_img(img, max_wh_ratio)  # type: ignore[misc]
+        height = self.rec_image_shape[1]  # type: ignore[attr-defined]
+        return img.item(height, int(height * max_wh_ratio))
+
+
+class Line:
+    """A line of text on its page: what the engine asks of its pixels before a network does."""
+
+    def __init__(self, page: Any, quad: NDArray[np.float32], height: int, width: int) -> None:
+        self.page, self.quad, self.shape = page, quad, (height, width, 3)
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return math.prod(self.shape)
+
+    def __deepcopy__(self, memo: Any) -> Line:
+        return self
+
+    def turned(self) -> Line:
+        """The line upside down."""
+        return Line(self.page, np.roll(self.quad, 2, 0), *self.shape[:2])
+
+    def item(self, height: int, most: int) -> _Item:
+        """The line in a batch of this height, at most so wide."""
+        return _Item(self, (height, min(most, math.ceil(height * (self.shape[1] / float(self.shape[0]))))), most)
+
+
+class _Item:
+    """A line that belongs to a batch; what the engine does with its pixels ends in the batch of all of them."""
+
+    def __init__(self, line: Line, size: tuple[int, int], width: int) -> None:
+        self.line, self.size, self.width = line, size, width
+
+    def __getitem__(self, key: Any) -> _Item:
+        return self
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _Batch(args[0]) if function is np.concatenate else NotImplemented
+
+
+class _Batch:
+    """Lines of a page that a network takes together."""
+
+    def __init__(self, items: Sequence[_Item]) -> None:
+        self.items = items
+
+    def astype(self, dtype: Any) -> _Batch:
+        """As it is: float32."""
+        return self
+
+    def made(self) -> Any:
+        """The batch (N, 3, height, width) where the page lies, by one launch."""
+        first, quads = self.items[0], np.stack([item.line.quad for item in self.items])
+        sizes = np.array([item.size for item in self.items])
+        return cut(first.line.page, quads, sizes, first.width)
+
+
+def cut(page: Any, quads: NDArray[np.float32], sizes: NDArray[np.int64], width: int) -> Any:
+    """Quadrilaterals as one padded, normalised batch."""
+    options: dict[str, Any] = {"pad_to": (int(sizes[0, 0]), width), **LEVELS}
+    return crop_resize(page, quads, sizes, device="cpu" if isinstance(page, np.ndarray) else "cuda", **options)[0]
+
+
+def quads_of(boxes: Any) -> tuple[NDArray[np.float32], list[int], list[int]]:
+    """Where the engine's crops lie on the page, their heights and their widths, as `get_rotate_crop_image` has them.
+
+    The engine maps the middles of pixels at its boxes' corners to the middles of the crop's corner pixels; quads are of
+    their outer corners, half a pixel beyond. A tall crop is turned by a quarter.
+    """
+    corners = np.asarray(boxes, np.float32)
+
+    def side(first: int, second: int) -> NDArray[np.float32]:
+        length: NDArray[np.float32] = np.sqrt(((corners[:, first] - corners[:, second]) ** 2).sum(-1))
+        return length
+
+    widths = np.maximum(side(0, 1), side(2, 3)).astype(int)
+    heights = np.maximum(side(0, 3), side(1, 2)).astype(int)
+    half = np.stack([0.5 / widths, 0.5 / heights], -1)[:, None]
+    unit = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]]) - half
+    quads = (_projected(corners.astype(np.float64), unit) + 0.5).astype(np.float32)
+    tall = heights * 1.0 / widths >= TALL
+    quads[tall] = np.roll(quads[tall], -1, 1)
+    return quads, np.where(tall, widths, heights).tolist(), np.where(tall, heights, widths).tolist()
+
+
+def _projected(quads: NDArray[np.float64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Points (N, 4, 2) of the unit square where the perspective maps to quads (N, 4, 2) take them.
+
+    P. Heckbert, "Fundamentals of Texture Mapping and Image Warping" (1989), section 2.2.3.
+    """
+    p0, p1, p2, p3 = (quads[:, number] for number in range(4))
+    excess, right, below = p0 - p1 + p2 - p3, p1 - p2, p3 - p2
+
+    def cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+        made: NDArray[np.float64] = (a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])[:, None]
+        return made
+
+    area = cross(right, below)
+    g, h = cross(excess, below) / area, cross(right, excess) / area
+    u, v = unit[..., :1], unit[..., 1:]
+    across, down = (p1 - p0 + g * p1)[:, None], (p3 - p0 + h * p3)[:, None]
+    made: NDArray[np.float64] = (across * u + down * v + p0[:, None]) / (g[:, None] * u + h[:, None] * v + 1)
+    return made
+
+
+def _page(original: Any, device: str, uploaded: Any, img: Any) -> Any:
+    """In the place of `DetPreProcess.__call__`: the page as the detector takes it."""
+    try:
+        size = _with(type(original).resize, cv2=SimpleNamespace(resize=lambda img, size: size))(original, img)
+        if size is None:
+            return None
+        there = memory.upload(img) if device == "cuda" else img
+        uploaded.page = (img, there)
+        return images.resize(
+            [there], size[::-1], antialias=False, rounding="uint8", source="HWC", device=device, scale=255,
+            mean=original.mean, std=original.std,
+        )  # fmt: skip
+    except KNOWN_ERRORS as error:
+        warn_once("TextDetector", str(error))
+        return original(img)
+
+
+def _mapped(lines: list[Line], ratio_h: float, ratio_w: float) -> list[Line]:
+    """In the place of `map_img_to_original`, of whose crops the sizes alone are read."""
+    return [Line(one.page, one.quad, round(one.shape[0] * ratio_h), round(one.shape[1] * ratio_w)) for one in lines]
+
+
+class _Session:
+    """In the place of a network's session: makes batches, and keeps on the GPU what ONNX Runtime reads there."""
+
+    def __init__(self, session: Any) -> None:
+        self._session, self.device = session, "cpu"
+        found = getattr(session, "session", None)
+        providers: dict[str, Any] = getattr(found, "get_provider_options", dict)()
+        if "CUDAExecutionProvider" in providers:
+            try:
+                resolve("cuda")
+                self._ordinal = int(providers["CUDAExecutionProvider"].get("device_id", 0))
+                self.device = "cuda" if self._ordinal == current().device_id else "cpu"
+            except DeviceError as error:
+                warn_once("RapidOCR", str(error))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def __call__(self, given: Any) -> Any:
+        array = given.made() if isinstance(given, _Batch) else given
+        if not isinstance(array, memory.DeviceArray):
+            return self._session(array)
+        return self._run(array) if self.device == "cuda" else self._session(array.copy_to_host())
+
+    def _run(self, array: memory.DeviceArray) -> Any:
+        session = self._session.session
+        given, made = session.get_inputs()[0].name, session.get_outputs()[0].name
+        binding = session.io_binding()
+        binding.bind_input(given, "cuda", self._ordinal, np.float32, array.shape, array.pointer)
+        binding.bind_output(made, "cuda", self._ordinal)
+        current().default_stream.sync()  # ONNX Runtime works on a stream of its own
+        session.run_with_iobinding(binding)
+        (result,) = binding.get_outputs()
+        shape = tuple(result.shape())
+        scores = memory.DeviceArray(shape, np.float32, buffer=result, pointer=result.data_ptr(), ordinal=self._ordinal)
+        return Scores(scores) if len(shape) == 3 else scores.copy_to_host()
+
+
+class Scores:
+    """Scores (N, T, C) of characters on the GPU, of which the decoder asks the best of each place."""
+
+    def __init__(self, scores: memory.DeviceArray) -> None:
+        shape, count = scores.shape[:2], scores.shape[2]
+        places, values = (memory.DeviceArray(shape, dtype) for dtype in (np.int32, np.float32))
+        if rows := math.prod(shape):
+            words = BEST.words({"count": count})
+            arrays = [(None, BEST.place(name)) for name in ("places", "values", "scores")]
+            function = compile.function_of(_kernel(compute_capability()))
+            prepared = PreparedLaunch(words, arrays, Cuda(function, (rows, 1, 1, 256, 1, 1), current().device_id))
+            launch(prepared, (places.pointer, values.pointer, scores.pointer), current().default_stream)
+        self._places, self._values = places.copy_to_host(), values.copy_to_host()
+
+    def argmax(self, axis: int) -> NDArray[np.int32]:
+        """Place of the largest score, (N, T)."""
+        return self._places
+
+    def max(self, axis: int) -> NDArray[np.float32]:
+        """The largest score, (N, T)."""
+        return self._values
+
+
+@cache
+def _kernel(capability: tuple[int, int]) -> Any:
+    return compile.load("best", partial(built, "cuda.best"))
+
+
+def _like(original: Any, first: type) -> Any:
+    """A copy whose class has another one before its own."""
+    made = copy.copy(original)
+    kind: Any = type(original)
+    made.__class__ = _class(first, kind)
+    return made
+
+
+@cache
+def _class(first: type, kind: type) -> type:
+    return type(kind.__name__, (first, kind), {})
+
+
+def _with(function: Callable[..., Any], **names: Any) -> Callable[..., Any]:
+    """A function of the engine that sees something else by some of its global names."""
+    return FunctionType(function.__code__, {**function.__globals__, **names}, argdefs=function.__defaults__)
+
+
+__all__ = ["TESTED", "FallbackWarning", "accelerate"]

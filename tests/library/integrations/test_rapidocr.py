@@ -1,0 +1,211 @@
+"""RapidOCR's pages, lines and batches by a few launches: its own texts, from inputs that are near its own.
+
+OpenCV resizes bytes in fixed point and rounds halves up, so that values of a page are up to one level off. A line that
+lies straight is as near; a tilted one is interpolated once here and twice there.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+cv2 = pytest.importorskip("cv2", reason="OpenCV is not installed")
+rapidocr = pytest.importorskip("rapidocr", reason="RapidOCR is not installed")
+pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
+
+from PIL import Image, ImageDraw, ImageFont  # noqa: E402
+from rapidocr.main import RapidOCR  # noqa: E402
+from rapidocr.utils.process_img import get_rotate_crop_image  # noqa: E402
+
+from octopus.errors import InputError, MissingPackageError  # noqa: E402
+from octopus.integrations import common  # noqa: E402
+from octopus.integrations import rapidocr as stand_ins  # noqa: E402
+from octopus.integrations.rapidocr import FallbackWarning, accelerate  # noqa: E402
+
+TEXTS = {"crops of all sizes 0123": 40, "one launch for every box": 22, "read": 60, "as wide as it is long 57": 16}
+LEVEL = 1 / 127.5
+QUIET = {"Global.log_level": "error"}
+
+
+@pytest.fixture(autouse=True)
+def new_warnings(monkeypatch):
+    """Reasons that other tests were told."""
+    monkeypatch.setattr(common, "_warned", set())
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return RapidOCR(params=QUIET)
+
+
+@pytest.fixture(scope="module")
+def stand_in(engine):
+    return accelerate(engine)
+
+
+@pytest.fixture(scope="module")
+def page():
+    """Straight lines, a tilted one, one upright and one on its head."""
+    canvas, y = Image.new("L", (740, 500), 255), 20
+    for text, size in TEXTS.items():
+        ImageDraw.Draw(canvas).text((30, y), text, fill=0, font=ImageFont.load_default(size))
+        y += size + 30
+    for text, degrees, place in (
+        ("tilted line", 8, (300, 330)),
+        ("upright", -90, (660, 60)),
+        ("head over", 180, (40, 400)),
+    ):
+        line = Image.new("L", (30 * len(text) // 2, 40), 0)
+        ImageDraw.Draw(line).text((4, 0), text, fill=255, font=ImageFont.load_default(30))
+        turned = line.rotate(degrees, Image.Resampling.BICUBIC, expand=True)
+        canvas.paste(0, place, turned)
+    return np.repeat(np.asarray(canvas)[..., None], 3, 2).copy()
+
+
+@pytest.fixture(scope="module")
+def read(engine, page):
+    return engine(page)
+
+
+def test_the_same_lines_are_read_and_the_engine_stays_as_it_is(engine, stand_in, read, page):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = stand_in(page)
+    assert set(TEXTS) < set(read.txts) and len(read.txts) == len(TEXTS) + 3
+    assert found.txts == read.txts
+    assert np.abs(found.boxes - read.boxes).max() <= 2
+    assert np.allclose(found.scores, read.scores, atol=0.05)
+    assert type(engine) is RapidOCR and isinstance(stand_in, RapidOCR) and accelerate(stand_in) is stand_in
+    assert type(engine.text_det).__mro__[0] is type(engine.text_det) is not type(stand_in.text_det)
+    assert stand_in.text_rec.session.session is engine.text_rec.session.session  # the same network, once in memory
+
+
+@pytest.mark.parametrize("shape", [(736, 960), (500, 740), (1400, 900)])
+def test_a_page_is_one_level_off_at_most(engine, stand_in, shape):
+    image = np.random.default_rng(1).integers(0, 256, (*shape, 3), np.uint8)
+    expected, found = engine.text_det.get_preprocess()(image), stand_in.text_det.get_preprocess()(image)
+    assert found.shape == expected.shape and found.dtype == expected.dtype == np.float32
+    off = np.abs(found - expected)
+    assert off.max() <= (1e-6 if shape == (736, 960) else 1.001 * LEVEL)
+
+
+def smooth(height=300, width=400):
+    rows, columns = np.mgrid[:height, :width]
+    waves = np.stack([127 + 100 * np.sin(columns / 9 + rows / 13 + c) for c in range(3)], -1)
+    return waves.astype(np.uint8)
+
+
+def batches(engine, stand_in, boxes, image):
+    """A batch of the recogniser by both, from boxes (N, 4, 2)."""
+    for made in (engine, stand_in):
+        lines = made.crop_text_regions(image, boxes)
+        ratio = max(one.shape[1] / one.shape[0] for one in lines)
+        items = np.concatenate([made._load_rec_model().resize_norm_img(one, ratio)[np.newaxis] for one in lines])
+        yield lines, items if isinstance(items, np.ndarray) else items.made()
+
+
+def test_straight_lines_are_one_level_off_at_most(engine, stand_in):
+    x, y, w, h = np.array([[10, 20, 200, 30], [5, 100, 80, 48], [100, 150, 250, 90], [300, 10, 20, 90]]).T
+    boxes = np.stack(
+        [np.stack([x, y], 1), np.stack([x + w, y], 1), np.stack([x + w, y + h], 1), np.stack([x, y + h], 1)], 1
+    )
+    (crops, expected), (lines, found) = batches(engine, stand_in, boxes.astype(np.float32), smooth())
+    assert [line.shape for line in lines] == [crop.shape for crop in crops] and lines[3].shape[0] == 20
+    assert found.shape == expected.shape
+    inside = (
+        2,
+        slice(None),
+        slice(2, -2),
+        slice(2, 132),
+    )  # at its edge a line reads the page where the engine repeats it
+    assert np.abs(found - expected)[inside].max() < 1.5 * LEVEL
+    assert np.abs(found - expected).max() < 8 * LEVEL  # half a step of the waves
+
+
+def test_other_quadrilaterals_are_where_the_engine_has_them(engine, stand_in):
+    generator = np.random.default_rng(4)
+    straight = np.array([[60, 60], [260, 60], [260, 110], [60, 110]], np.float32)
+    boxes = np.round(straight + generator.uniform(-25, 25, (40, 4, 2))).astype(np.float32)
+    image = smooth()
+    (crops, expected), (lines, found) = batches(engine, stand_in, boxes, image)
+    assert [line.shape for line in lines] == [crop.shape for crop in crops]
+    assert np.abs(found - expected).mean() < 1.5 * LEVEL  # half a pixel beside it would be 9 levels
+    upside_down = lines[0].turned().item(48, 200)
+    turned = cv2.rotate(get_rotate_crop_image(image, boxes[0].copy()), cv2.ROTATE_180)
+    batch = np.concatenate([upside_down]).made()[0][..., : upside_down.size[1]]
+    resized = cv2.resize(turned, upside_down.size[::-1]).transpose(2, 0, 1) / 127.5 - 1
+    assert np.abs(batch - resized).mean() < 1.5 * LEVEL
+
+
+def test_what_an_engine_can_be_asked_for(engine, stand_in, page):
+    for asked in ({"use_rec": False}, {"use_det": False, "use_rec": True}, {"use_det": True, "return_word_box": True}):
+        expected, found = engine(page, **asked), stand_in(page, **asked)
+        assert type(found) is type(expected)
+        for name in ("txts", "boxes"):
+            one, other = getattr(found, name, None), getattr(expected, name, None)
+            assert (one is None) == (other is None) and (one is None or len(one) == len(other))
+    words = [[word for word, _, _ in line] for line in expected.word_results]
+    assert words == [[word for word, _, _ in line] for line in found.word_results]
+    assert stand_in(np.full((500, 500, 3), 255, np.uint8)).txts is None
+    for made in (engine, stand_in):
+        made.update_params(return_word_box=False)
+
+
+def test_what_is_not_known_is_left_to_the_original_and_said(engine, monkeypatch):
+    class Own(RapidOCR):
+        pass
+
+    own = Own.__new__(Own)
+    with pytest.warns(FallbackWarning, match="Own works without octopus: it computes something"):
+        assert accelerate(own) is own
+    with pytest.raises(InputError, match=r"accelerate takes an engine, rapidocr\.RapidOCR\(\), found a str"):
+        accelerate("page.png")
+    monkeypatch.setattr(stand_ins, "TESTED", ("3.0", "3.1"))
+    monkeypatch.setattr(common, "_newer", {"rapidocr"})
+    assert accelerate(engine) is not engine  # newer, but its code is known
+    monkeypatch.setattr(common, "moved", lambda code: ["rapidocr.main.RapidOCR.cls_and_rotate"])
+    monkeypatch.setattr(stand_ins, "moved", common.moved)
+    with pytest.warns(FallbackWarning, match=r"this version of RapidOCR has changed rapidocr\.main"):
+        assert accelerate(engine) is engine
+    monkeypatch.setattr(sys.modules["rapidocr"], "__version__", "2.1", raising=False)
+    with pytest.raises(MissingPackageError, match="found the older 2"):
+        accelerate(engine)
+
+
+def test_the_code_that_is_relied_on_is_known():
+    assert common.moved(stand_ins.relied_on()) == []
+
+
+def test_the_page_of_the_docs(root):
+    """Its examples run one after the other, and it names the versions."""
+    text = (root / "docs/integrations/rapidocr.md").read_text()
+    examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(examples) > 1
+    exec("\n".join(examples), {})
+    assert f"RapidOCR {stand_ins.TESTED[0]}" in text
+
+
+@pytest.mark.gpu
+def test_scores_are_reduced_where_they_lie():
+    from octopus.backends.cuda.memory import upload
+
+    scores = np.random.default_rng(0).random((3, 7, 18710), np.float32)
+    scores[0, 0, [5, 9, 18709]] = 2  # of equal ones the first counts
+    found = stand_ins.Scores(upload(scores))
+    assert np.array_equal(found.argmax(axis=2), scores.argmax(axis=2))
+    assert np.array_equal(found.max(axis=2), scores.max(axis=2))
+
+
+@pytest.mark.gpu
+def test_on_a_gpu(page):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+        pytest.skip("this ONNX Runtime has no CUDA")
+    engine = RapidOCR(params={**QUIET, "EngineConfig.onnxruntime.use_cuda": True})
+    stand_in = accelerate(engine)
+    assert stand_in._load_det_model().session.device == "cuda"
+    assert stand_in(page).txts == engine(page).txts

@@ -26,7 +26,7 @@ _ORDER = (
     "pipelines",
     "satellite",
     "drone",
-    "detector",
+    "reading",
     "concurrency",
     "image_shape",
 )
@@ -175,9 +175,9 @@ VARIANTS: dict[str, str] = _NAMES["variants"]
 TILE_RULES: dict[str, str] = _NAMES["tile_rules"]
 TILE_METHODS: dict[str, str] = _NAMES["tile_methods"]
 FRAME_METHODS: dict[str, str] = _NAMES["frame_methods"]
-DETECTOR_METHODS: dict[str, str] = _NAMES["detector_methods"]
-DETECTOR_MODELS: dict[str, str] = _NAMES["detector_models"]
-DETECTOR_STAGES: dict[str, str] = _NAMES["detector_stages"]
+READING_METHODS: dict[str, str] = _NAMES["reading_methods"]
+READING_STEPS: dict[str, str] = _NAMES["reading_steps"]
+READING_WORKLOADS: dict[str, str] = _NAMES["reading_workloads"]
 WORKLOAD_PARTS: dict[str, str] = _NAMES["workload_parts"]
 DERIVED_NAMES: dict[str, str] = _NAMES["derived_names"]
 # What a study's own figures call a method, where that isn't what others call it.
@@ -187,11 +187,11 @@ METHODS_OF = {
     | LADDER_STEPS
     | {"octopus": METHODS["octopus"]},
     "concurrency": CONCURRENCY_ARMS | CROPS_BESIDE | CONCURRENCY_STAGES,
-    "detector": DETECTOR_METHODS,
     "drone": FRAME_METHODS,
     "image_shape": SHAPE_WAYS | TILE_SPREADS | WORKING_SETS | DENOISERS,
     "images": PROCESSORS | TILE_OWNERS,
     "pipelines": PIPELINE_METHODS,
+    "reading": STRATEGIES | READING_METHODS,
     "satellite": TILE_METHODS | TILE_RULES | {"octopus-cpu": PIPELINE_METHODS["octopus-cpu"]},
     **dict.fromkeys(("mapping", "sequences", "total_cost"), STRATEGIES),
 }
@@ -202,17 +202,17 @@ WORKLOADS_OF = {
     | CODE_PATHS
     | INPUTS,
     "concurrency": CONCURRENCY_PAIRS,
-    "detector": DETECTOR_MODELS,
     "drone": {"clip": "Clip"},
     "image_shape": DENOISERS,
     "images": IMAGE_BATCHES,
     "mapping": DISTRIBUTIONS | OPERATIONS,
     "pipelines": PIPELINES | {"crops": "Detections", "loader": "JPEG"},
+    "reading": READING_WORKLOADS,
     "satellite": SCENES | VARIANTS,
     "sequences": SEQUENCE_WORKLOADS,
     "total_cost": IMAGE_MIXES | IMAGE_KERNELS,
 }
-QUANTITY_NAMES = QUANTITIES | DETECTOR_STAGES | _NAMES["further_quantities"]
+QUANTITY_NAMES = QUANTITIES | READING_STEPS | _NAMES["further_quantities"]
 
 
 def in_order(studies: Iterable[str]) -> list[str]:

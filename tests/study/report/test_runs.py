@@ -261,7 +261,7 @@ def test_every_interval_that_a_study_forms_is_told_of_the_processes(
     assert not lost, f"{study}: intervals that know of no processes in {sorted(lost)}"
 
 
-@pytest.mark.parametrize("study", ["concurrency", "detector", "drone", "stage_timing", "total_cost"])
+@pytest.mark.parametrize("study", ["concurrency", "drone", "stage_timing", "total_cost"])
 def test_what_another_seed_would_move_says_that_it_is_resampled(
     study: str, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

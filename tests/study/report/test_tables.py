@@ -24,9 +24,7 @@ from octopus_study.status import different
 # Of each group of studies: identifiers of the rows that a reader would stumble over.
 IDENTIFIERS = {
     ("mapping", "total_cost", "sequences"): ("thread-search block-metadata lookup- photos- nlp-1k blur5x5"),
-    ("satellite", "drone", "detector"): (
-        "n-launches octopus-graph n-launches-published opencv-uint8 clip- rgb8 byte-budget end_to_end"
-    ),
+    ("satellite", "drone"): ("n-launches octopus-graph n-launches-published clip- rgb8 byte-budget end_to_end"),
     ("concurrency", "image_shape"): ("two- cuda-graphs no-prefetch padded-whole -step drunet mps_clients"),
 }
 

@@ -11,12 +11,13 @@ import tiny_torch
 
 from octopus_study.baselines.availability import Unavailable
 from octopus_study.measure import Budget, Case, CpuThrottle, Method, run_paired, validate_rows
+from octopus_study.measure.recorded import BlockClock, Recorded
 from octopus_study.studies.comparison import Comparison
 from octopus_study.studies.concurrency import sessions, study
 from octopus_study.studies.concurrency.arms import ALONE, ARMS, InProcess
 from octopus_study.studies.concurrency.models import NAMES, SATELLITE_MATCHING, VISUAL_ODOMETRY
 from octopus_study.studies.concurrency.processes import PROCESSES, PROCESSES_MPS, Order, Pool
-from octopus_study.studies.concurrency.study import BlockClock, Recorded, comparisons, same
+from octopus_study.studies.concurrency.study import comparisons, same
 from octopus_study.studies.concurrency.trace import Trace
 
 CASE = Case("concurrency", "synthetic", "two-models", 2)
@@ -45,7 +46,8 @@ class Counting:
 
 def timed(methods, throttled=lambda: None):
     clock = BlockClock(throttle=throttled)
-    recorded = {name: Recorded(method, clock) for name, method in methods.items()}
+    latencies = {name: f"latency_{name}" for name in (VISUAL_ODOMETRY, SATELLITE_MATCHING)}
+    recorded = {name: Recorded(method.run, clock, latencies) for name, method in methods.items()}
     counted = [Method(name, each.run) for name, each in recorded.items()]
     budget = Budget(min_blocks=3, max_blocks=5, min_seconds=0, target_halfwidth=0)
     return recorded, run_paired(CASE, "makespan", "ms", counted, clock, budget, "same", 1)

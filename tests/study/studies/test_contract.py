@@ -29,7 +29,6 @@ DIFFERENT = {
     "n-launches-published": "rounds to uint8",
     "opencv-loop": "rounds to bytes",
     "roi-align": "reads across the edge of a box",
-    "opencv-uint8": "rounds to whole levels",
     "padded-torch": "resizes the padded image",
     "padded-onnxruntime": "resizes the padded image",
     "pillow": "Pillow",

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from octopus.errors import InputError
 from octopus_study.baselines.availability import Unavailable
 from octopus_study.measure import Case, HostClock, Method, PowerCapKept, Row, again, check_answers, run_paired
+from octopus_study.measure.recorded import BlockClock, Recorded
 from octopus_study.measure.rows import describe
 from octopus_study.status import NO_ANSWER, SAME, Answer, different
 from octopus_study.studies.comparison import Comparison, Part, compare
@@ -189,7 +190,8 @@ def _paired(
     if not runnable:
         return []
     clock = BlockClock(device.synchronize, PowerCapKept())
-    recorded = {name: Recorded(method, clock) for name, method in runnable.items()}
+    latencies = {name: {pipeline: f"latency_{pipeline}" for pipeline in ARMS[name].pipelines} for name in runnable}
+    recorded = {name: Recorded(method.run, clock, latencies[name]) for name, method in runnable.items()}
     methods = {name: Method(name, method.run) for name, method in recorded.items()}
     base = BASE if BASE in methods else None
     entered = list(methods.values())
@@ -206,43 +208,6 @@ def _paired(
     where = (makespan.case, makespan.quantity, makespan.unit)
     rows = run_paired(*where, entered, clock, budget, answers, context.seed, base)
     return [*rows, *(row for name, method in recorded.items() for row in method.rows(name, rows))]
-
-
-class BlockClock(HostClock):
-    """Wall time, with no run before it: an arm's threads, streams and processes are warm from the block before.
-
-    `block` is the number of the block that is being measured, negative before the first.
-    """
-
-    def __init__(
-        self, synchronize: Callable[[], object] | None = None, throttle: Callable[[], str | None] | None = None
-    ) -> None:
-        super().__init__(synchronize, throttle)
-        self.block = -2  # the warm-up settles too
-
-    def settle(self) -> None:
-        super().settle()
-        self.block += 1
-
-
-class Recorded:
-    """An arm whose latencies are kept by block."""
-
-    def __init__(self, method: Runnable, clock: BlockClock) -> None:
-        self._method, self._clock = method, clock
-        self._latencies: dict[int, dict[str, float]] = {}
-
-    def run(self) -> None:
-        """Run the arm once."""
-        self._latencies[self._clock.block] = self._method.run()
-
-    def rows(self, name: str, makespans: Iterable[Row]) -> list[Row]:
-        """The latencies of the blocks that count, of which `makespans` has the arm's rows; or why there are none."""
-        rows = []
-        for row in [row for row in makespans if row.method == name and row.quantity == "makespan"]:
-            known = dict.fromkeys(ARMS[name].pipelines) if row.value is None else self._latencies[row.block]
-            rows += [row._replace(quantity=f"latency_{pipeline}", value=value) for pipeline, value in known.items()]
-        return rows
 
 
 def same(results: Answers, expected: Answers, part: float = TOLERANCE) -> Answer:

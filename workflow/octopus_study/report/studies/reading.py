@@ -1,0 +1,99 @@
+"""Pages of text read by RapidOCR as it is and with Octopus: where the time goes, and whether the texts are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from octopus_study.names import BOUND, READING_METHODS, READING_STEPS, STRATEGIES, SUBJECT
+from octopus_study.report.frame import Frame, Key, Number, joined, make_number
+from octopus_study.report.missing import no_run
+from octopus_study.report.study import StudyReport
+from octopus_study.report.tables import cells
+from octopus_study.report.tables.spec import Spec
+from octopus_study.report.view import View, every_view
+
+STUDY, WHOLE, ENGINE, PADDED = "reading", "whole", "rapidocr", "padded"
+SUMS = ("inputs", "beside")
+COUNTED = {"layer": "deterministic"}
+
+
+def pages(view: View) -> list[Key]:
+    """Return both ways to read each number of pages that a machine was asked to read."""
+    asked = sorted({number.n for number in view.select(workload="pages", quantity=WHOLE, layer="host")})
+    return [view.key("pages", n, method, quantity=WHOLE, layer="host") for n in asked for method in (SUBJECT, ENGINE)]
+
+
+def more_errors(frame: Frame) -> Iterator[Number]:
+    """Yield by how much the rate of character errors with Octopus is above that of the engine as it is."""
+    for view in every_view(frame, STUDY):
+        for own in view.select(method=SUBJECT, quantity="character_errors", **COUNTED):
+            other = view.get(own.key.but(method=ENGINE))
+            if own.known and other:
+                key = view.key("pages", own.n, quantity="more_character_errors")
+                yield make_number(key, joined(own, other), own.unit, own.value - other.value, note="a difference")
+
+
+def crops(view: View) -> list[Key]:
+    """Return the ways to cut boxes to one height, where a machine timed them."""
+    timed = [number.key for number in view.select(quantity="kernel", layer="device") if number.known]
+    return [key for key in timed if key.method in (*STRATEGIES, PADDED, BOUND)]
+
+
+def _named(view: View, key: Key) -> str:
+    count = "1 page" if key.n == 1 else f"{key.n} pages"
+    return f"{count}: {READING_METHODS[key.method]}"
+
+
+TIMES = Spec(
+    study=STUDY,
+    first="Read by",
+    label=_named,
+    cases=pages,
+    columns={
+        "Whole": cells.time(),
+        **{name: cells.time(quantity=step) for step, name in READING_STEPS.items() if step not in SUMS},
+        "Gain, whole": cells.versus(ENGINE),
+        "Gain, beside": cells.versus(ENGINE, quantity="beside"),
+        "Gain, inputs": cells.versus(ENGINE, quantity="inputs"),
+    },
+    caption="Pages of drawn text, one after the other, from arrays on the host to texts: medians of the whole, of the "
+    "networks, of what makes the detector's input of a page and the other networks' inputs of lines, and of boxes and "
+    "texts from the networks' answers. Gains: RapidOCR as it is / with Octopus, of the whole, of all beside the "
+    "networks, and of the networks' inputs.",
+    absent=no_run(STUDY),
+    widths=("2.2fr", *("1fr",) * 8),
+)
+TEXTS = Spec(
+    study=STUDY,
+    first="Read by",
+    label=_named,
+    cases=pages,
+    columns={
+        "Lines drawn": cells.text(method="pages", quantity="lines", **COUNTED),
+        "Boxes": cells.fact(quantity="boxes", **COUNTED),
+        "Same lines": cells.fact(quantity="lines_equal", **COUNTED),
+        "Character errors": cells.fact(quantity="character_errors", **COUNTED),
+        "Host memory": cells.fact(quantity="host_peak", layer="memory"),
+    },
+    caption="The same pages: boxes found; lines of which both ways read the same; insertions, deletions and changes "
+    "until the text is the drawn one, per character of it; and the most memory of arrays and objects of Python during "
+    "one page, without the networks' own.",
+    absent=no_run(STUDY),
+    widths=("2.2fr", *("1fr",) * 5),
+)
+CROPS = Spec(
+    study=STUDY,
+    first="Boxes",
+    label=lambda view, key: f"{key.n}: {(STRATEGIES | READING_METHODS)[key.method]}",
+    cases=crops,
+    columns={
+        "Time": cells.time(),
+        "Octopus over it": lambda view, key: cells.versus(key.method)(view, key.but(method=SUBJECT)),
+        "Octopus, of the bound": cells.text(method=SUBJECT, derived="share", other=BOUND),
+    },
+    caption="Boxes cut to a height of 64, each as wide as its sides ask, into one ragged batch: by how a thread finds "
+    "its box, and as one batch padded to the widest. The bound fills the ragged result.",
+    absent=lambda frame: "Boxes to one height were timed on no GPU." if frame.shown(STUDY) else no_run(STUDY),
+    widths=("2.4fr", "1fr", "1fr", "1fr"),
+)
+REPORT = StudyReport(of_all=(more_errors,), tables={"reading": TIMES, "reading_texts": TEXTS, "reading_crops": CROPS})

@@ -1,0 +1,156 @@
+"""Study `reading`: pages of text found, cut out and read by RapidOCR, as it is and with its inputs made by Octopus.
+
+It stands for the source's detector, whose model isn't named: real weights, whose boxes mean something, and text that is
+known, since it is drawn. Both ways run the same networks. `whole` is the time of all pages from arrays on the host to
+texts, and of the same runs `networks`, what feeds them (`page`, `lines`; both are `inputs`), what is made of their
+answers, and `beside`, all but the networks. Boxes of the drone's data cut to one height, each as wide as its box asks,
+are the ragged case by itself: by the block map's strategies, and padded to the widest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octopus import CropPlan
+from octopus.backends.cuda.memory import DeviceArray, upload
+from octopus_study.baselines.availability import Unavailable, make_all
+from octopus_study.baselines.job import TOLERANCE_LEVELS
+from octopus_study.data.workload import sample_boxes
+from octopus_study.measure import Case, Method, Row, check_answers, run_paired
+from octopus_study.measure.bandwidth import fill
+from octopus_study.measure.recorded import BlockClock, Recorded
+from octopus_study.measure.rows import describe
+from octopus_study.reference import crops as reference
+from octopus_study.status import NO_ANSWER, SAME, Answer, different
+from octopus_study.studies.comparison import BASE, Comparison, Part, compare
+from octopus_study.studies.context import Context
+from octopus_study.studies.reading import engine
+from octopus_study.studies.reading.pages import Page, draw
+
+ENGINE = "rapidocr"
+METHODS = (BASE, ENGINE)
+WHOLE, PEAK = "whole", "host_peak"
+COUNTS = {"boxes": "count", "lines_equal": "fraction", "character_errors": "fraction"}
+EQUAL = 0.995  # share of lines of which the same must be read
+ONE_RESAMPLING = "lines are interpolated once, not twice"
+LEAST_BLOCKS, MOST_PAGES, GIVE_UP_SECONDS = 3, 8, 600
+HEIGHT, PADDED = 64, "padded"
+STRATEGIES = {"lookup": "lookup", "thread-search": "thread_search", "block-metadata": "block_metadata"}
+CROP_METHODS = (BASE, *STRATEGIES, PADDED, "write-bound")
+
+
+def plan(context: Context) -> list[Part]:
+    """One part for each number of pages, and one for each number of boxes."""
+    settings, on_gpu = context.config.reading, context.device == "cuda"
+    parts = []
+    for count in settings.pages if on_gpu else settings.pages_cpu:
+        case = context.case("pages", count, dataset="synthetic")
+        timed = (Comparison(case, quantity, "host", METHODS) for quantity in (WHOLE, *engine.STEPS))
+        counted = (Comparison(case, name, "deterministic", METHODS, unit) for name, unit in COUNTS.items())
+        peak = Comparison(case, PEAK, "memory", METHODS, "bytes")
+        parts.append(Part(_read, (*timed, *counted, peak)))
+    for count in settings.crops:
+        case = context.case(f"height-{HEIGHT}", count)
+        parts.append(Part(_cut, (Comparison(case, "kernel", "device", CROP_METHODS),)))
+    return parts
+
+
+def _read(context: Context, part: Part) -> Iterator[Row]:
+    try:
+        engines = engine.make_engines(context.device)
+    except Exception as error:  # a missing or broken package is a row, never the end of the study
+        raise Unavailable(describe(error)) from error
+    height, width = context.config.reading.size
+    pages = [draw(height, width, context.seed + number) for number in range(part.case.n)]
+    yield from measured(context, part, engines, pages)
+
+
+def measured(context: Context, part: Part, engines: dict[str, Any], pages: Sequence[Page]) -> Iterator[Row]:
+    """All rows of engines that read the same pages."""
+    case, pixels = part.case, [page.pixels for page in pages]
+    found = {name: [made(one) for one in pixels] for name, made in engines.items()}
+    texts = {
+        name: [page.texts(one.boxes, one.txts) for page, one in zip(pages, results, strict=True)]
+        for name, results in found.items()
+    }
+    lines = sum(len(page.lines) for page in pages)
+    letters = sum(len(line.text) for page in pages for line in page.lines)
+    yield case.row("pages", "deterministic", "lines", "count", lines)
+    yield case.row("pages", "deterministic", "characters", "count", letters)
+    answers: dict[str, Answer] = {}
+    for name, read in texts.items():
+        pairs = [(a, b) for own, base in zip(read, texts[ENGINE], strict=True) for a, b in zip(own, base, strict=True)]
+        other = sum(a != b for a, b in pairs)
+        otherwise = different(f"{other} of {lines} lines are read otherwise; {ONE_RESAMPLING}")
+        answers[name] = SAME if other <= (1 - EQUAL) * lines else otherwise
+        wrong = sum(page.mistakes(own) for page, own in zip(pages, read, strict=True))
+        values = (sum(map(len, found[name])), 1 - other / lines, wrong / letters)
+        for (quantity, unit), value in zip(COUNTS.items(), values, strict=True):
+            yield case.row(name, "deterministic", quantity, unit, value, answer=answers[name])
+        yield case.row(name, "memory", PEAK, "bytes", engine.peak_bytes(engines[name], pixels[0]), answer=answers[name])
+    yield from _timed(context, case, engines, pixels, answers)
+
+
+def _timed(
+    context: Context, case: Case, engines: dict[str, Any], pixels: list[Any], answers: dict[str, Answer]
+) -> list[Row]:
+    """The whole in paired blocks, and the steps of the same runs."""
+    clock, stopwatch = context.host_clock(BlockClock), engine.watch(engines.values())
+    steps = {step: step for step in engine.STEPS}
+    runs = {name: partial(engine.read_all, made, pixels, stopwatch) for name, made in engines.items()}
+    recorded = {name: Recorded(runs[name.removesuffix("-again")], clock, steps) for name in (*engines, f"{BASE}-again")}
+    answers = {**answers, f"{BASE}-again": answers[BASE]}
+    methods = [Method(name, one.run) for name, one in recorded.items()]
+    settings = context.config.reading
+    budget = replace(
+        context.budget_within(settings.max_seconds),
+        min_blocks=max(LEAST_BLOCKS, settings.blocks * MOST_PAGES // max(case.n, MOST_PAGES)),
+        give_up_seconds=GIVE_UP_SECONDS,
+    )
+    rows = run_paired(case, WHOLE, "ms", methods, clock, budget, answers, context.seed, BASE)
+    return [*rows, *(row for name, one in recorded.items() for row in one.rows(name, rows))]
+
+
+def _cut(context: Context, part: Part) -> list[Row]:
+    """Boxes to one height: into a ragged batch by each strategy, and padded to the widest."""
+    if context.device != "cuda":
+        raise Unavailable("finding an item's pixels is work of a GPU alone; a CPU goes from item to item")
+    frame, crop = context.workload.frame, context.config.crop
+    boxes = sample_boxes(context.workload.pool, part.case.n, context.seed)
+    widths = np.ceil(HEIGHT * (boxes[:, 2] - boxes[:, 0]) / (boxes[:, 3] - boxes[:, 1])).astype(int)
+    sizes, normal = np.stack([np.full_like(widths, HEIGHT), widths], axis=1), {"mean": crop.mean, "std": crop.std}
+    right = [
+        reference.crop_resize(frame, box[None], tuple(size), np.array(crop.mean), np.array(crop.std))[0]
+        for box, size in zip(boxes, sizes.tolist(), strict=True)
+    ]
+    there, corners = upload(frame), upload(boxes.astype(np.float32))
+    ways: dict[str, dict[str, Any]] = {name: {"strategy": strategy} for name, strategy in STRATEGIES.items()}
+    ways = {BASE: {}, **ways, PADDED: {"pad_to": tuple(sizes.max(axis=0).tolist())}}
+    makers = {name: partial(CropPlan, there, len(boxes), sizes, **way, **normal) for name, way in ways.items()}
+    plans, missing = make_all(makers)
+    made: dict[str, Any] = {}
+
+    def method(name: str, crop_plan: CropPlan) -> Method:
+        def run() -> None:
+            made[name] = crop_plan.run(there, corners)
+
+        def result() -> NDArray[np.float32]:
+            if name != PADDED:
+                return made[name].values.copy_to_host()
+            batch = made[name][0].copy_to_host()
+            return np.concatenate([one[:, :h, :w].ravel() for one, (h, w) in zip(batch, sizes, strict=True)])
+
+        return Method(name, run, result, TOLERANCE_LEVELS / max(crop.std))
+
+    methods = [method(name, crop_plan) for name, crop_plan in plans.items()]
+    answers = check_answers(methods, np.concatenate([one.ravel() for one in right]).astype(np.float32))
+    values = made[BASE].values
+    methods.append(Method("write-bound", fill(DeviceArray(values.shape, values.dtype))))
+    answers["write-bound"] = NO_ANSWER
+    return compare(context, part.comparisons[0], methods, answers, missing)

@@ -300,7 +300,8 @@ def test_every_claim_is_judged_on_every_machine(full: Path) -> None:
 
 WAITING = """
 conc-onnx-threads conc-onnx-processes conc-onnx-size conc-batching shape-one-gpu shape-several-gpus shape-spread-more
-shape-l2 goal-tuner-regret ladder-block-per-image ladder-large-images limit-balanced
+shape-l2 goal-tuner-regret ladder-block-per-image ladder-large-images limit-balanced goal-energy
+goal-crops-calls
 """
 
 

@@ -47,6 +47,7 @@ ROWS = (
     Row("the kernel alone", _KERNEL),
     Row("share of the time that writing the result alone takes", f"{_KERNEL}.share_of_write-bound"),
     Row("kernel, over the fastest library with the same answer", f"{_KERNEL}.speedup_over_best_baseline"),
+    Row("the same, over CV-CUDA's operator alone: one scale for all channels", f"{_KERNEL}.speedup_over_cvcuda-scalar"),
     Row("from boxes to batch, over the fastest such library", f"{_CALL}.speedup_over_best_baseline"),
     Row("28 boxes, from boxes to batch", _FEW),
     Row("the same, over roiconvert, which is called from C and rounds", f"{_FEW}.speedup_over_roiconvert"),

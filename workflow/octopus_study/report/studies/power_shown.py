@@ -168,7 +168,7 @@ PACED_TABLE = Spec(
 
 _PART_NAMES = {"time": "Time", "power": "Power", "energy": "Energy = time \u00d7 power"}
 _PART_COLORS = {"time": SKY, "power": ORANGE, "energy": BLACK}
-_SOME_COUNTS = (100, 1000, 5000)
+_SOME_COUNTS, _OF_LIBRARIES = (100, 1000, 5000), 1000
 _BAR, _ROOM = 0.27, 1.6  # height of a bar; space for its value, in longest bars
 _TABLES = {
     "First table: a voltage read as power": "power_voltage_misread",
@@ -205,7 +205,7 @@ def _ratios(view: View) -> Ratios:
             view.get(_key(view, n, pair[0], "time").but(quantity=f"over_{pair[1]}", derived=part)) for part in PARTS
         ]
         for pair, name in PAIRS.items()
-        for n in _some(_counts(view))
+        for n in (_some(_counts(view)) if pair[1] not in LIBRARIES else [_OF_LIBRARIES])
     }
     return {place: parts for place, parts in found.items() if all(parts)}
 

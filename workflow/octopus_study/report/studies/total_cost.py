@@ -309,7 +309,7 @@ def ladder(frame: Frame) -> Table:
         "published, but in the last line; with download the whole was timed at once. A dash: not measured."
     )
     first = ["Baseline", "RTX 4090, published"]
-    return beside(shown, first, lines, caption, no_run(STUDY), heads=("{}: C", "D"))
+    return beside(shown, first, lines, caption, no_run(STUDY), heads=("{}: C", "D"), widths=(("2.2fr", "1.2fr"), "1fr"))
 
 
 REPORT = StudyReport(

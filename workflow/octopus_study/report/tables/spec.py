@@ -136,6 +136,6 @@ def beside(
     rows: list[Row] = [line if isinstance(line, str) else [*line[0], *texts(line[1])] for line in lines]
     header = [*first, *(head.format(view.name) for view in machines for head in heads)]
     caption += machines[0].reasons.note if machines else f" {absent}"
-    shown = (*widths[0], *(widths[1] for _ in machines)) if widths[1] else ()
+    shown = (*widths[0], *(widths[1] for _ in machines for _ in heads)) if widths[1] else ()
     columns = range(len(header)) if text_columns is None else text_columns
     return Table(caption, header, rows, tuple(columns), shown)

@@ -174,8 +174,7 @@ FAULTS = (
     ),
     Fault(
         "cvcuda-twice", f"{_STUDY}/baselines/cvcuda.py",
-        swap("        super().kernels()\n        self.cv.normalize_into",
-             "        super().kernels()\n        super().kernels()\n        self.cv.normalize_into"),
+        swap("super().kernels()\n        if not", "super().kernels()\n        super().kernels()\n        if not"),
         (_EFFORT,), "CV-CUDA launches an operator twice",
     ),
     Fault(

@@ -14,6 +14,7 @@ import copy
 import math
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import import_module
 from types import FunctionType, SimpleNamespace
@@ -57,6 +58,7 @@ RELIED_ON = (
     "rapidocr.ch_ppocr_rec.utils.CTCLabelDecode.__call__", f"{ENGINE}.__call__", f"{CROPS}.get_rotate_crop_image",
     f"{CROPS}.map_img_to_original", "rapidocr.cal_rec_boxes.main.CalRecBoxes.__call__",
 )  # fmt: skip
+TOGETHER = 256  # lines that one launch makes at most, beyond the batch that is asked for
 TALL = 1.5  # height / width from which on a line is turned by a quarter
 LEVELS = {"mean": 127.5, "std": 127.5, "pad_value": 127.5}  # what lies beside a line is 0 once it is normalised
 
@@ -137,7 +139,7 @@ class _Accelerated:
     def crop_text_regions(self, img: Any, det_boxes: Any) -> list[Any]:
         page, self._uploaded.page = getattr(self._uploaded, "page", None), None  # the lines keep it as long as need be
         there = page[1] if page is not None and page[0] is img else img
-        return [Line(there, *line) for line in zip(*quads_of(det_boxes), strict=True)]
+        return Sheet(there, *quads_of(det_boxes)).lines()
 
     def build_final_output(
         self, ori_img: Any, det_res: Any, cls_res: Any, rec_res: Any, crops: Any, record: Any
@@ -171,7 +173,7 @@ class _Classifier:
         if not isinstance(img, Line):
             return super().resize_norm_img(img)  # type: ignore[misc]
         _, height, width = self.cls_image_shape  # type: ignore[attr-defined]
-        return img.item(height, width)
+        return _Item(img, height, width, squeezed=True)
 
 
 class _Recogniser:
@@ -181,14 +183,60 @@ class _Recogniser:
         if not isinstance(img, Line):
             return super().resize_norm_img(img, max_wh_ratio)  # type: ignore[misc]
         height = self.rec_image_shape[1]  # type: ignore[attr-defined]
-        return img.item(height, int(height * max_wh_ratio))
+        return _Item(img, height, int(height * max_wh_ratio))
 
 
+class Sheet:
+    """The lines of a page, which is an array on the host or on the GPU, in the order in which networks take them.
+
+    A batch that is asked for is made together with those that will be asked for next: one launch makes all lines that
+    are no wider, so that most batches are parts of an array.
+    """
+
+    def __init__(self, page: Any, quads: NDArray[np.float32], shapes: NDArray[np.int64]) -> None:
+        order = np.argsort(np.array([width / float(height) for height, width in shapes.tolist()]))  # as the engine does
+        self.page, self.quads, self.shapes, self.ranks = page, quads[order], shapes[order], np.argsort(order)
+        self._made: dict[Any, tuple[int, Any]] = {}
+
+    def lines(self) -> list[Line]:
+        """All lines, in the order in which they were found."""
+        return [Line(self, rank, (*self.shapes[rank].tolist(), 3)) for rank in self.ranks.tolist()]
+
+    def batch(self, items: Sequence[_Item]) -> Any:
+        """The lines of items, (N, 3, height, width)."""
+        ranks, first = [item.line.rank for item in items], items[0]
+        begin, end = ranks[0], ranks[0] + len(ranks)
+        if ranks != list(range(begin, end)):  # not in the order of their widths
+            return self._cut(np.array(ranks), first)
+        key = first.height, first.width, first.squeezed
+        start, made = self._made.get(key, (0, ()))
+        if not start <= begin < end <= start + len(made):
+            fitting = len(self.shapes) if first.squeezed else np.searchsorted(self._widths(first), first.width, "right")
+            ahead = np.arange(begin, max(min(int(fitting), begin + TOGETHER), end))
+            start, made = self._made[key] = begin, self._cut(ahead, first)
+        if isinstance(made, np.ndarray):
+            return made[begin - start : end - start]
+        return made.part((begin - start) * math.prod(made.shape[1:]), (end - begin, *made.shape[1:]))
+
+    def _widths(self, item: _Item) -> NDArray[np.int64]:
+        widths: NDArray[np.int64] = np.ceil(item.height * (self.shapes[:, 1] / self.shapes[:, 0])).astype(np.int64)
+        return widths
+
+    def _cut(self, ranks: NDArray[np.int64], item: _Item) -> Any:
+        widths = np.minimum(self._widths(item)[ranks], item.width)
+        sizes = np.stack([np.full_like(widths, item.height), widths], axis=1)
+        options: dict[str, Any] = {"pad_to": (item.height, item.width), **LEVELS}
+        device = "cpu" if isinstance(self.page, np.ndarray) else "cuda"
+        return crop_resize(self.page, self.quads[ranks], sizes, device=device, **options)[0]
+
+
+@dataclass(frozen=True, eq=False)
 class Line:
     """A line of text on its page: what the engine asks of its pixels before a network does."""
 
-    def __init__(self, page: Any, quad: NDArray[np.float32], height: int, width: int) -> None:
-        self.page, self.quad, self.shape = page, quad, (height, width, 3)
+    sheet: Sheet
+    rank: int
+    shape: tuple[int, ...]
 
     @property
     def size(self) -> int:
@@ -199,19 +247,19 @@ class Line:
         return self
 
     def turned(self) -> Line:
-        """The line upside down."""
-        return Line(self.page, np.roll(self.quad, 2, 0), *self.shape[:2])
-
-    def item(self, height: int, most: int) -> _Item:
-        """The line in a batch of this height, at most so wide."""
-        return _Item(self, (height, min(most, math.ceil(height * (self.shape[1] / float(self.shape[0]))))), most)
+        """The line upside down, for all networks to come."""
+        self.sheet.quads[self.rank] = np.roll(self.sheet.quads[self.rank], 2, 0)
+        return self
 
 
+@dataclass(frozen=True, eq=False)
 class _Item:
     """A line that belongs to a batch; what the engine does with its pixels ends in the batch of all of them."""
 
-    def __init__(self, line: Line, size: tuple[int, int], width: int) -> None:
-        self.line, self.size, self.width = line, size, width
+    line: Line
+    height: int
+    width: int
+    squeezed: bool = False  # to the width, however long it is
 
     def __getitem__(self, key: Any) -> _Item:
         return self
@@ -231,20 +279,12 @@ class _Batch:
         return self
 
     def made(self) -> Any:
-        """The batch (N, 3, height, width) where the page lies, by one launch."""
-        first, quads = self.items[0], np.stack([item.line.quad for item in self.items])
-        sizes = np.array([item.size for item in self.items])
-        return cut(first.line.page, quads, sizes, first.width)
+        """The batch (N, 3, height, width) where the page lies."""
+        return self.items[0].line.sheet.batch(self.items)
 
 
-def cut(page: Any, quads: NDArray[np.float32], sizes: NDArray[np.int64], width: int) -> Any:
-    """Quadrilaterals as one padded, normalised batch."""
-    options: dict[str, Any] = {"pad_to": (int(sizes[0, 0]), width), **LEVELS}
-    return crop_resize(page, quads, sizes, device="cpu" if isinstance(page, np.ndarray) else "cuda", **options)[0]
-
-
-def quads_of(boxes: Any) -> tuple[NDArray[np.float32], list[int], list[int]]:
-    """Where the engine's crops lie on the page, their heights and their widths, as `get_rotate_crop_image` has them.
+def quads_of(boxes: Any) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Where the engine's crops lie on the page, and their heights and widths, as `get_rotate_crop_image` has them.
 
     The engine maps the middles of pixels at its boxes' corners to the middles of the crop's corner pixels; quads are of
     their outer corners, half a pixel beyond. A tall crop is turned by a quarter.
@@ -262,7 +302,7 @@ def quads_of(boxes: Any) -> tuple[NDArray[np.float32], list[int], list[int]]:
     quads = (_projected(corners.astype(np.float64), unit) + 0.5).astype(np.float32)
     tall = heights * 1.0 / widths >= TALL
     quads[tall] = np.roll(quads[tall], -1, 1)
-    return quads, np.where(tall, widths, heights).tolist(), np.where(tall, heights, widths).tolist()
+    return quads, np.where(tall, [widths, heights], [heights, widths]).T
 
 
 def _projected(quads: NDArray[np.float64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -304,7 +344,7 @@ def _page(original: Any, device: str, uploaded: Any, img: Any) -> Any:
 
 def _mapped(lines: list[Line], ratio_h: float, ratio_w: float) -> list[Line]:
     """In the place of `map_img_to_original`, of whose crops the sizes alone are read."""
-    return [Line(one.page, one.quad, round(one.shape[0] * ratio_h), round(one.shape[1] * ratio_w)) for one in lines]
+    return [replace(one, shape=(round(one.shape[0] * ratio_h), round(one.shape[1] * ratio_w), 3)) for one in lines]
 
 
 class _Session:

@@ -134,11 +134,31 @@ def test_other_quadrilaterals_are_where_the_engine_has_them(engine, stand_in):
     (crops, expected), (lines, found) = batches(engine, stand_in, boxes, image)
     assert [line.shape for line in lines] == [crop.shape for crop in crops]
     assert np.abs(found - expected).mean() < 1.5 * LEVEL  # half a pixel beside it would be 9 levels
-    upside_down = lines[0].turned().item(48, 200)
+    upside_down = stand_ins._Item(lines[0].turned(), 48, 200)
     turned = cv2.rotate(get_rotate_crop_image(image, boxes[0].copy()), cv2.ROTATE_180)
-    batch = np.concatenate([upside_down]).made()[0][..., : upside_down.size[1]]
-    resized = cv2.resize(turned, upside_down.size[::-1]).transpose(2, 0, 1) / 127.5 - 1
+    width = int(np.ceil(48 * (turned.shape[1] / turned.shape[0])))
+    batch = np.concatenate([upside_down]).made()[0][..., :width]
+    resized = cv2.resize(turned, (width, 48)).transpose(2, 0, 1) / 127.5 - 1
     assert np.abs(batch - resized).mean() < 1.5 * LEVEL
+
+
+def test_batches_are_the_same_however_many_lines_are_made_at_a_time(stand_in, monkeypatch):
+    generator = np.random.default_rng(2)
+    corner, sides = generator.uniform(0, 150, (9, 1, 2)), generator.uniform(10, 120, (9, 1, 2))
+    boxes = (corner + sides * np.array([[0, 0], [1, 0], [1, 1], [0, 1]])).astype(int)
+
+    def made(together, order):
+        monkeypatch.setattr(stand_ins, "TOGETHER", together)
+        lines = sorted(stand_in.crop_text_regions(smooth(), boxes), key=lambda line: line.rank)
+        found = []
+        for numbers, width, squeezed in ((order[:4], 40, False), (order[4:], 240, False), (order, 64, True)):
+            items = [stand_ins._Item(lines[number], 48, width, squeezed) for number in numbers]
+            found += list(np.concatenate(items).made())
+        return dict(zip([*order, *(9 + number for number in order)], found, strict=True))
+
+    one, other, mixed = made(1, range(9)), made(256, range(9)), made(256, [3, 1, 2, 0, 8, 5, 6, 7, 4])
+    for number, batch in one.items():
+        assert np.array_equal(batch, other[number]) and np.array_equal(batch, mixed[number])
 
 
 def test_what_an_engine_can_be_asked_for(engine, stand_in, page):

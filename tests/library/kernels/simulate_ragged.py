@@ -1,4 +1,5 @@
-"""Runs the kernels of `gamma` in Numba's simulator, in a process of its own; other operations stand in `cases.ragged`.
+"""Runs the kernels of `gamma`, and that of the best of a row, in Numba's simulator, in a process of its own; other
+operations stand in `cases.ragged`.
 
 Prints as JSON what they give unlike NumPy at their limits, whether packs give the same, and the largest difference
 where values go on behind the last offset.
@@ -19,7 +20,7 @@ import numpy as np
 from cases.simulate import simulate
 from numba import cuda
 
-from octopus.kernels.cuda import ragged
+from octopus.kernels.cuda import best, ragged
 from octopus.kernels.cuda.ragged_tiles import Kind
 
 simulate(barriers=True)
@@ -73,5 +74,14 @@ def limits():
     return [LIMITS[i // 4] for i in np.flatnonzero(~near)], bool(np.array_equal(*found, equal_nan=True))
 
 
+def best_of_rows():
+    """Rows whose largest value, or its first place, is another one than NumPy's."""
+    scores = np.random.default_rng(2).random((4, 700), np.float32)
+    scores[0, [699, 3, 259]], scores[1], scores[2, 699] = 2, -1, 2
+    places, values = np.zeros(4, np.int32), np.zeros(4, np.float32)
+    cuda.jit(best.build())[4, best.THREADS](scores.ravel(), 700, places, values)
+    return np.flatnonzero((places != scores.argmax(1)) | (values != scores.max(1))).tolist()
+
+
 if __name__ == "__main__":
-    print(json.dumps({"beyond": beyond(), "limits": limits()}))
+    print(json.dumps({"beyond": beyond(), "limits": limits(), "best": best_of_rows()}))

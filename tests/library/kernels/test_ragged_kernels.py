@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from octopus.backends.cuda.compile import to_ptx
-from octopus.kernels.cuda import ragged
+from octopus.kernels.cuda import best, ragged
 from octopus.kernels.cuda.ragged_tiles import BLOCKS_PER_SM, Kind, Shape, shape_for
 from octopus.ragged.blockmap import STRATEGIES
 
@@ -22,6 +22,10 @@ def test_values_behind_the_last_offset_belong_to_the_last_item(answers):
 def test_gamma_holds_at_its_limits_whatever_stands_beside(answers):
     unlike, same_in_packs = answers["limits"]
     assert unlike == [] and same_in_packs
+
+
+def test_the_best_of_each_row_is_numpys_and_of_equal_ones_the_first(answers, capability_in_turn):
+    assert answers["best"] == [] and "local_depot" not in to_ptx(best.build(), capability_in_turn)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -59,7 +59,7 @@ def shown(notebook: nbformat.NotebookNode) -> tuple[str, int]:
 
 def test_octopus_in_5_minutes_shows_crops_ragged_images_and_patch_rows(tmp_path: Path) -> None:
     text, pictures = shown(run_notebook("octopus_in_5_minutes", tmp_path))
-    assert pictures == 5
+    assert pictures == 7
     assert "one thread each" in text and "Octopus on all threads" in text and "patches of each image" in text
     mapped = re.findall(r"box \[(.+)\] whole crop \[(.+)\]", text)
     assert len(mapped) == 3

@@ -18,6 +18,7 @@ is item its kernel launch line made many memory of on one order page pixel read 
 to two upright wide width with 0123456789 1998 2026 3.14 42 57% 100"""
 TILTS = (-7, -3, 4, 8)  # degrees; a line may also stand upright or on its head
 MARGIN, COLUMNS, SMALL = 40, 2, 18  # letters up to so large are set in columns
+MISSES = 20  # lines that don't fit before a page is full
 WHITE, INK = 255, 0
 
 
@@ -68,8 +69,8 @@ def draw(height: int, width: int, seed: int) -> Page:
     canvas, lines = Image.new("L", (width, height), WHITE), list[Line]()
     right = width - 2 * MARGIN  # beside which a line stands upright
     lines += _place(canvas, _text(rng, 24, height // 2), 24, FONTS[0], (width - MARGIN, MARGIN), -90)
-    top, turned = MARGIN, False
-    while True:
+    top, turned, misses = MARGIN, False, 0
+    while misses < MISSES:
         size, font = int(rng.choice(SIZES)), str(rng.choice(FONTS))
         columns = COLUMNS if size <= SMALL else 1
         tilt = 0 if columns > 1 or rng.random() < 0.6 else int(rng.choice(TILTS))
@@ -79,10 +80,12 @@ def draw(height: int, width: int, seed: int) -> Page:
         made = [_text(rng, size, room if tilt % 180 == 0 else room // 2) for _ in range(columns)]
         deep = int(1.5 * size + abs(np.sin(np.radians(tilt))) * room / 2)
         if top + deep > height - MARGIN:
-            return Page(np.ascontiguousarray(np.repeat(np.asarray(canvas)[..., None], 3, 2)), tuple(lines))
+            misses += 1  # a smaller line may fit
+            continue
         for column, text in enumerate(made):
             lines += _place(canvas, text, size, font, (MARGIN + column * (room + MARGIN), top), tilt)
         top += deep
+    return Page(np.ascontiguousarray(np.repeat(np.asarray(canvas)[..., None], 3, 2)), tuple(lines))
 
 
 def _text(rng: np.random.Generator, size: int, room: int) -> str:

@@ -17,8 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus import CropPlan
+from octopus.arrays.launch import launch
+from octopus.backends.cuda import stream_of
 from octopus.backends.cuda.memory import DeviceArray, upload
+from octopus.crop import varied
+from octopus.crop.varied import VariedPlan
 from octopus_study.baselines.availability import Unavailable, make_all
 from octopus_study.baselines.job import TOLERANCE_LEVELS
 from octopus_study.data.workload import sample_boxes
@@ -132,25 +135,31 @@ def _cut(context: Context, part: Part) -> list[Row]:
     there, corners = upload(frame), upload(boxes.astype(np.float32))
     ways: dict[str, dict[str, Any]] = {name: {"strategy": strategy} for name, strategy in STRATEGIES.items()}
     ways = {BASE: {}, **ways, PADDED: {"pad_to": tuple(sizes.max(axis=0).tolist())}}
-    makers = {name: partial(CropPlan, there, len(boxes), sizes, **way, **normal) for name, way in ways.items()}
+    given = varied.planned(there, corners.shape[1:], {})
+    makers = {
+        name: partial(VariedPlan, given, len(boxes), sizes, "cuda", **way, **normal) for name, way in ways.items()
+    }
     plans, missing = make_all(makers)
-    made: dict[str, Any] = {}
 
-    def method(name: str, crop_plan: CropPlan) -> Method:
-        def run() -> None:
-            made[name] = crop_plan.run(there, corners)
+    def method(name: str, crops: VariedPlan) -> Method:
+        """The launch of a plan that has told the GPU its items, whose answer lies in the plan's memory."""
+        answer = crops.call(there, corners, None, None, {})
+        out = answer[0] if name == PADDED else answer.values
+        out.fill_bytes(0xFF)  # NaN, so that what is checked below comes from the launch
+        queue, addresses = stream_of(None), (there.pointer, out.pointer, 0, corners.pointer)
 
         def result() -> NDArray[np.float32]:
+            values: NDArray[np.float32] = out.copy_to_host()
             if name != PADDED:
-                return made[name].values.copy_to_host()
-            batch = made[name][0].copy_to_host()
-            return np.concatenate([one[:, :h, :w].ravel() for one, (h, w) in zip(batch, sizes, strict=True)])
+                return values
+            return np.concatenate([one[:, :h, :w].ravel() for one, (h, w) in zip(values, sizes, strict=True)])
 
+        run = partial(launch, crops.engine._prepared, addresses, queue)
         return Method(name, run, result, TOLERANCE_LEVELS / max(crop.std))
 
-    methods = [method(name, crop_plan) for name, crop_plan in plans.items()]
-    answers = check_answers(methods, np.concatenate([one.ravel() for one in right]).astype(np.float32))
-    values = made[BASE].values
-    methods.append(Method("write-bound", fill(DeviceArray(values.shape, values.dtype))))
+    expected = np.concatenate([one.ravel() for one in right]).astype(np.float32)
+    methods = [method(name, crops) for name, crops in plans.items()]
+    answers = check_answers(methods, expected)
+    methods.append(Method("write-bound", fill(DeviceArray(expected.shape, np.float32))))
     answers["write-bound"] = NO_ANSWER
     return compare(context, part.comparisons[0], methods, answers, missing)

@@ -300,8 +300,7 @@ def test_every_claim_is_judged_on_every_machine(full: Path) -> None:
 
 WAITING = """
 conc-onnx-threads conc-onnx-processes conc-onnx-size conc-batching shape-one-gpu shape-several-gpus shape-spread-more
-shape-l2 goal-tuner-regret ladder-block-per-image ladder-large-images limit-balanced goal-energy
-goal-crops-calls
+shape-l2 ladder-block-per-image ladder-large-images goal-energy goal-crops-calls
 """
 
 

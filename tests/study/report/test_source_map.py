@@ -23,7 +23,6 @@ PUBLISHED_CLAIMS = {claim.id: claim for claim in load_claims(CLAIMS) if claim.so
 WAITING = {
     "ONNX Runtime: two models at once; batching",
     "Memory on one GPU and on several",
-    "Stated limits: items of one size",
     "Why batches saturate: bandwidth and the L2 cache",
 }
 

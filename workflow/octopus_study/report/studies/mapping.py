@@ -18,6 +18,7 @@ from octopus_study.report.measured import floor_of, share_of_bound, speedup, spr
 from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run, cached
 from octopus_study.report.samples import Group, by_block, groups, pivot
+from octopus_study.report.selector import either, where
 from octopus_study.report.studies import mapping_figure
 from octopus_study.report.studies.mapping_figure import EVEN, PAIRS, STUDY, UNEVEN, pair_of, timed
 from octopus_study.report.study import StudyReport
@@ -36,6 +37,7 @@ CLASSES = {
     "compute-bound": ("gamma", "blur3x3", "blur5x5-sobel"),
 }
 AGAINST_SEARCH = (SUBJECT, "thread-search")
+AGAINST_TABLE = ("block-metadata", "lookup")
 # What the tuner chooses among, whether it is for stencils, and how much more than the fastest counts as well chosen.
 STRATEGIES = ("octopus", "thread-search", "block-metadata", "block-metadata-tuned", "lookup")
 CHOICES = {False: "choice_pointwise", True: "choice_stencil"}
@@ -79,8 +81,9 @@ def _ratios(run: Run, pair: tuple[str, str]) -> Iterator[Ratio]:
 
 
 def gains(run: Run) -> Iterator[Number]:
-    """Yield block metadata against the search at equal width; the comparisons of Octopus every study has."""
-    for pair in _pairs(run).values():
+    """Yield block metadata against the search at equal width, and against the table; the comparisons of Octopus every
+    study has."""
+    for pair in (*_pairs(run).values(), AGAINST_TABLE):
         for ratio in _ratios(run, pair):
             yield from (ratio.number, ratio.verdict)
 
@@ -152,11 +155,15 @@ def regrets(run: Run) -> Iterator[Number]:
     for group, rows in groups(run, quantity="kernel", layer=layer, unit="ms"):
         of, table = facts(STUDY, group.workload), pivot(rows)
         names = [name for name in STRATEGIES if name in table]
-        batch = picks.get((of.distribution, group.n, CHOICES[of.operation in STENCILS]))
+        choice = CHOICES[of.operation in STENCILS]
+        batch = picks.get((of.distribution, group.n, choice))
         if batch and len(names) > 1 and {*batch} <= {*names}:
             times = table[names].median()
             regret = float(np.median([times[name] for name in batch]) / times.min())
-            source, note = group.rows_of(run, " and ".join(names)), "medians over blocks, and over choices"
+            place = {"n": group.n, "quantity": "kernel", "layer": layer, "method": names}
+            chose = where(workload=of.distribution, n=group.n, quantity=choice)
+            source = run.from_rows(group.dataset, either((where(workload=group.workload, **place), chose)))
+            note = "medians over blocks, and over choices"
             found.append(make_number(group.key(run, "tuner").derive("regret"), source, "ratio", regret, note=note))
     yield from found
     if found:

@@ -15,7 +15,7 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from importlib import import_module
 from types import FunctionType, SimpleNamespace
 from typing import Any
@@ -132,7 +132,7 @@ class _Accelerated:
         if not isinstance(model, kind):
             original = getattr(super(), f"_load_{name}_model")()
             model = _like(original, kind)
-            model.session, model.uploaded = _Session(original.session), self._uploaded
+            model.session, model.uploaded = _Session(original.session, name == "rec"), self._uploaded
             setattr(self, f"text_{name}", model)
         return model
 
@@ -350,8 +350,8 @@ def _mapped(lines: list[Line], ratio_h: float, ratio_w: float) -> list[Line]:
 class _Session:
     """In the place of a network's session: makes batches, and keeps on the GPU what ONNX Runtime reads there."""
 
-    def __init__(self, session: Any) -> None:
-        self._session, self.device = session, "cpu"
+    def __init__(self, session: Any, is_text: bool) -> None:
+        self._session, self._is_text, self.device = session, is_text, "cpu"
         found = getattr(session, "session", None)
         providers: dict[str, Any] = getattr(found, "get_provider_options", dict)()
         if "CUDAExecutionProvider" in providers:
@@ -367,9 +367,13 @@ class _Session:
 
     def __call__(self, given: Any) -> Any:
         array = given.made() if isinstance(given, _Batch) else given
-        if not isinstance(array, memory.DeviceArray):
-            return self._session(array)
-        return self._run(array) if self.device == "cuda" else self._session(array.copy_to_host())
+        if isinstance(array, memory.DeviceArray):
+            made = self._run(array) if self.device == "cuda" else self._session(array.copy_to_host())
+        else:
+            made = self._session(array)
+        if self._is_text:
+            return Scores(made)
+        return made if isinstance(made, np.ndarray) else made.copy_to_host()
 
     def _run(self, array: memory.DeviceArray) -> Any:
         session = self._session.session
@@ -381,31 +385,40 @@ class _Session:
         session.run_with_iobinding(binding)
         (result,) = binding.get_outputs()
         shape = tuple(result.shape())
-        scores = memory.DeviceArray(shape, np.float32, buffer=result, pointer=result.data_ptr(), ordinal=self._ordinal)
-        return Scores(scores) if len(shape) == 3 else scores.copy_to_host()
+        return memory.DeviceArray(shape, np.float32, buffer=result, pointer=result.data_ptr(), ordinal=self._ordinal)
 
 
 class Scores:
-    """Scores (N, T, C) of characters on the GPU, of which the decoder asks the best of each place."""
+    """Scores (N, T, C) of characters, of which the decoder asks the best of each place, and nothing else."""
 
-    def __init__(self, scores: memory.DeviceArray) -> None:
+    def __init__(self, scores: Any) -> None:
+        self._scores = scores
+
+    @cached_property
+    def _best(self) -> tuple[NDArray[Any], NDArray[np.float32]]:
+        """Places and values: on the host in one pass, not two; from the GPU these alone are copied."""
+        scores = self._scores
+        if isinstance(scores, np.ndarray):
+            places = scores.argmax(axis=2)
+            return places, np.take_along_axis(scores, places[..., None], axis=2)[..., 0]
         shape, count = scores.shape[:2], scores.shape[2]
-        places, values = (memory.DeviceArray(shape, dtype) for dtype in (np.int32, np.float32))
+        found = [memory.DeviceArray(shape, dtype) for dtype in (np.int32, np.float32)]
         if rows := math.prod(shape):
             words = BEST.words({"count": count})
             arrays = [(None, BEST.place(name)) for name in ("places", "values", "scores")]
             function = compile.function_of(_kernel(compute_capability()))
             prepared = PreparedLaunch(words, arrays, Cuda(function, (rows, 1, 1, 256, 1, 1), current().device_id))
-            launch(prepared, (places.pointer, values.pointer, scores.pointer), current().default_stream)
-        self._places, self._values = places.copy_to_host(), values.copy_to_host()
+            launch(prepared, [array.pointer for array in (*found, scores)], current().default_stream)
+        places, values = (array.copy_to_host() for array in found)
+        return places, values
 
-    def argmax(self, axis: int) -> NDArray[np.int32]:
+    def argmax(self, axis: int) -> NDArray[Any]:
         """Place of the largest score, (N, T)."""
-        return self._places
+        return self._best[0]
 
     def max(self, axis: int) -> NDArray[np.float32]:
         """The largest score, (N, T)."""
-        return self._values
+        return self._best[1]
 
 
 @cache

@@ -209,13 +209,13 @@ def test_the_page_of_the_docs(root):
     assert f"RapidOCR {stand_ins.TESTED[0]}" in text
 
 
-@pytest.mark.gpu
-def test_scores_are_reduced_where_they_lie():
+@pytest.mark.parametrize("side", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_scores_are_reduced_where_they_lie(side):
     from octopus.backends.cuda.memory import upload
 
     scores = np.random.default_rng(0).random((3, 7, 18710), np.float32)
     scores[0, 0, [5, 9, 18709]] = 2  # of equal ones the first counts
-    found = stand_ins.Scores(upload(scores))
+    found = stand_ins.Scores(scores if side == "cpu" else upload(scores))
     assert np.array_equal(found.argmax(axis=2), scores.argmax(axis=2))
     assert np.array_equal(found.max(axis=2), scores.max(axis=2))
 

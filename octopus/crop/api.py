@@ -352,7 +352,7 @@ def crop_resize(
         How each item is mirrored: 1 left and right, 2 above and below, 3 both; a letterboxed one with its padding, and
         its transform leads back all the same (a box comes back with its two sides exchanged). On the host, or with
         boxes on the GPU also there: then it is not read by the host, and only its last two bits count. This, `count`,
-        `mean` and `std` of each item, and video, go with boxes and maps of one size from one array.
+        `frame_index`, `mean` and `std` of each item, and video, go with boxes and maps of one size from one array.
     count : int or array, () or (1,), integer, optional
         How many items are made: the first ones; what others have in the result is left as it is. On the GPU (int32 or
         int64), as a detector leaves it, it is not read by the host, unless the frame lies there or by

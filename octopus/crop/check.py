@@ -356,6 +356,9 @@ def are_sizes(size: Any) -> bool:
     return isinstance(size, FitHeight) or getattr(size, "ndim", 0) == 2
 
 
+HOST_CHECKS: dict[str, Any] = {"boxes": check_host_boxes, "maps": check_host_maps, "quads": check_host_quads}
+
+
 def is_readable(boxes: ArrayView) -> bool:
     """Whether compiled code reads boxes from the host as they are."""
     return boxes.dtype in BOX_NUMBERS and not boxes.pointer % boxes.dtype.itemsize

@@ -96,7 +96,7 @@ class CpuEngine:
             self._flip(call.out.pointer, items.flip, call.transform)
 
     def run_items(
-        self, table: np.ndarray, kind: str, boxes: np.ndarray, out: ArrayView, transform: ArrayView | None
+        self, table: np.ndarray, kind: str, boxes: np.ndarray, out: ArrayView, transform: ArrayView | None = None
     ) -> None:  # fmt: skip
         """Do items (N,) of `arguments.ITEM`, with checked float32 numbers of boxes, which may be quadrilaterals."""
         from octopus.ragged import blockmap

@@ -23,10 +23,11 @@ from octopus.crop.spec import CropSpec, Kernel
 from octopus.errors import InputError
 from octopus.kernels.arguments import PLAIN, PLAIN_MANY, STREAM, VARIED, VARIED_MANY, Arguments
 from octopus.kernels.cuda import tiles
-from octopus.kernels.cuda.tiles import BAND, UNITS
+from octopus.kernels.cuda.tiles import BAND, COLUMNS, UNITS, WARP
 from octopus.ragged import blockmap
 
 UPLOAD_BYTES = 1 << 16  # the driver copies this much out of pageable memory without waiting for the stream
+FEW_WARPS = 16  # a processor's; with fewer, shorter bands spread the work better
 BOX_BYTES, MAP_BYTES, INDEX_BYTES = 16, 24, 4
 LINE_BYTES = 128  # of the cache; one prefetch each
 MAX_ROW_VALUES = 1 << 21  # of a result's row; the strips of longer ones could exceed the grid's third side
@@ -390,32 +391,42 @@ class ItemsEngine:
         self._memory: Any = None
         self._is_captured = False
 
-    def run_items(self, table: np.ndarray, frame: int, boxes: Any, out: int, transform: int, stream: Any) -> None:
+    def run_items(
+        self, table: np.ndarray, frame: int, boxes: Any, stream: Any, out: int, transform: int = 0
+    ) -> None:  # fmt: skip
         """Do items (N,) whose frames count from the address `frame`; `boxes` is a view of the first ones on the GPU, or
         has the checked numbers of all on the host."""
         there, capturing = isinstance(boxes, ArrayView), is_capturing(stream)
-        key = table.tobytes(), boxes.dtype if there else boxes.tobytes()
+        key = table.tobytes(), frame & 3, boxes.dtype if there else boxes.tobytes()
         if key != self._key:
             if capturing:
                 raise InputError(
                     "a graph can't capture how this run's items are told to the GPU; make a run before with frames and "
                     "boxes at the same addresses on the GPU, and capture the next"
                 )
-            self._prepare(table, None if there else boxes, dtype_name(boxes.dtype), stream)
+            self._prepare(table, frame, None if there else boxes, dtype_name(boxes.dtype), stream)
             self._key = key
         self._is_captured = self._is_captured or capturing
         if capturing:
             _captured.append(self._memory)
-        addresses = frame, out, transform or 0, boxes.pointer if there else self._boxes
+        addresses = frame, out, transform, boxes.pointer if there else self._boxes
         launch(self._prepared, addresses, stream)
 
-    def _prepare(self, table: np.ndarray, boxes: np.ndarray | None, box_dtype: str, stream: Any) -> None:
+    def _prepare(
+        self, table: np.ndarray, frame: int, boxes: np.ndarray | None, box_dtype: str, stream: Any
+    ) -> None:  # fmt: skip
         """Cut the work into units, bring the table there, and write the launch."""
-        rows, columns = table["rows"].astype(np.int64), table["columns"].astype(np.int64)
-        few, band = 4 * UNITS * current().properties.multiprocessor_count, BAND
-        while band > 1 and (rows * columns).sum() < few * band:
+        kind, rows, columns = self._kernel, table["rows"].astype(np.int64), table["columns"].astype(np.int64)
+        streams = kind.streams and not (kind.antialias or kind.letterbox or kind.samples or table["width"].min() < 2)
+        values, planar = COLUMNS if streams else 0, kind.layout == "NCHW"
+        words = streams and planar and kind.frame.dtype == "uint8" and kind.frame.stored in (3, 4)
+        words = words and not (np.bitwise_or.reduce(table["frame"] | table["pitch"]) | frame) & 3
+        words = bool(words and (table["frame"] + table["pitch"] * table["height"]).max() < MOST_BYTES)
+        few, band = FEW_WARPS * WARP * current().properties.multiprocessor_count, BAND
+        along = -(-columns * (kind.frame.channels if streams and not planar else 1) // (WARP * max(values, 1))) * WARP
+        while band > 1 and (rows * along).sum() < few * band:
             band //= 2
-        units = -(-rows // band) * columns
+        units = -(-rows // band) * along
         offsets = np.concatenate([[0], units.cumsum()])
         if offsets[-1] > INT32_MAX:
             raise InputError("the items have more columns than one launch can address; split the batch")
@@ -423,13 +434,13 @@ class ItemsEngine:
         arrays: dict[str, Any] = {"table": table, **made.arrays}
         if boxes is not None:
             arrays["boxes"] = boxes
-        values: dict[str, Any] = {"items": len(table), "units": int(offsets[-1]), "band": band}
+        given: dict[str, Any] = {"items": len(table), "units": int(offsets[-1]), "band": band}
         for name in ("gain", "bias", "pad"):
             vector = getattr(self.spec, name)
             if self.spec.kernel.many_channels:
                 arrays[name] = vector
             else:
-                values |= {f"{name}{channel}": value for channel, value in enumerate(vector.tolist())}
+                given |= {f"{name}{channel}": value for channel, value in enumerate(vector.tolist())}
         places = dict(zip(arrays, accumulate([0, *(-(-a.nbytes // 16) * 16 for a in arrays.values())]), strict=False))
         last = list(arrays)[-1]
         block = np.zeros(places[last] + arrays[last].nbytes, np.uint8)
@@ -441,16 +452,18 @@ class ItemsEngine:
         memory.copy(self._memory.pointer, block.ctypes.data, block.nbytes, stream)
         there = {name: self._memory.pointer + place for name, place in places.items()}
         self._boxes = there.pop("boxes", 0)
-        kernel = _varied_kernel(self._kernel, box_dtype, self._strategy, compute_capability())
+        kernel = _varied_kernel(kind, box_dtype, self._strategy, values, words, compute_capability())
         blocks = -(-int(offsets[-1]) // UNITS) if made.blocks is None else made.blocks
         cuda = Cuda(function_of(kernel), (blocks, 1, 1, UNITS, 1, 1), current().device_id)
         numbers = [self._arguments.place(name) for name in ("frame", "out", "transform", "boxes")]
-        words = self._arguments.words({**values, **there, "sides": there["table"]})
-        self._prepared = PreparedLaunch(words, [(None, number) for number in numbers], cuda)
+        arguments = self._arguments.words({**given, **there, "sides": there["table"]})
+        self._prepared = PreparedLaunch(arguments, [(None, number) for number in numbers], cuda)
 
 
 @cache
-def _varied_kernel(kind: Kernel, box_dtype: str, strategy: str, capability: tuple[int, int]) -> Any:
+def _varied_kernel(
+    kind: Kernel, box_dtype: str, strategy: str, values: int, words: bool, capability: tuple[int, int]
+) -> Any:  # fmt: skip
     from octopus.backends.cuda import compile
 
     def build() -> Callable[..., Any]:
@@ -461,6 +474,8 @@ def _varied_kernel(kind: Kernel, box_dtype: str, strategy: str, capability: tupl
             kind.frame.channels, kind.dtype, kind.layout, kind=of, strategy=strategy, frame_dtype=kind.frame.dtype,
             box_dtype=box_dtype, filter=kind.filter, antialias=kind.antialias, edge=kind.edge,
             letterbox=kind.letterbox, pad_mode=kind.pad_mode, order=kind.frame.order,
+            values=values, words=words,
         )  # fmt: skip
 
-    return compile.load(f"varied-{kind.name}-{box_dtype}-{strategy}", build)
+    form = f"by{values}{'-words' * words}"
+    return compile.load(f"varied-{kind.name}-{box_dtype}-{strategy}-{form}", build)

@@ -159,7 +159,7 @@ class Kernel(NamedTuple):
     @property
     def samples(self) -> bool:
         """Whether the kernels that make each pixel by itself do it."""
-        return self.maps or self.filter != "bilinear"
+        return self.maps or self.quads or self.filter != "bilinear"
 
     @property
     def many_channels(self) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 # One item of a call whose items differ: 64 bytes, so that a table of them is one upload. `frame` is where its frame's
-# first pixel lies: an address on the CPU, on the GPU the element counted from the call's first frame. `box` is the
+# first pixel lies: an address on the CPU, on the GPU the element counted from that of the lowest address. `box` is the
 # first of its box's numbers, `out` of its own elements, `pitch` from row to row in elements. Of the item's rows and
 # columns the first inner ones are the crop, others padding.
 _LONGS = ("frame", "box", "out", "pitch")

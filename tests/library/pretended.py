@@ -292,13 +292,17 @@ class Anywhere:
     """Elements before and behind an address, in any memory that is known."""
 
     def __init__(self, address: int, dtype: np.dtype, known: dict[int, int]) -> None:
-        self.address, self.dtype = address, dtype
+        self.address, self.dtype, self.itemsize = address, dtype, dtype.itemsize
         self.ranges = [range(start, start + nbytes) for start, nbytes in known.items()]
 
     def __getitem__(self, index: Any) -> Any:
-        address = self.address + int(index) * self.dtype.itemsize
-        assert any(address in each for each in self.ranges), f"a kernel read {address}, which is no array's memory"
-        return at(address, (1,), self.dtype)[0]
+        several = isinstance(index, slice)
+        first, count = (int(index.start), int(index.stop - index.start)) if several else (int(index), 1)
+        address = self.address + first * self.itemsize
+        inside = any(address in each and address + count * self.itemsize <= each.stop for each in self.ranges)
+        assert inside, f"a kernel read {address}, which is no array's memory"
+        read = at(address, (count,), self.dtype)
+        return read if several else read[0]
 
 
 class SimulatedGpu(PretendedGpu):

@@ -52,7 +52,7 @@ def aliased(name):
 ROWS = [
     *rows("crop_resize", crop, "frame",
         (None, "frame is None, which is what cv2.imread gives for a file that it can't read; pass a NumPy"),
-        ("photo.jpg", "frame is a str"), ([FRAME, FRAME], "a list of 2 frames takes a list of as many arrays of boxes"),
+        ("photo.jpg", "frame is a str"), ([FRAME, FRAME], "a list of frames takes a list of arrays of boxes"),
         (FRAME[..., 0], "found (6, 8); a grey image is frame[..., None]"), (FRAME[..., :0], "found (6, 8, 0)"),
         (np.zeros((3, 40, 80), np.uint8), "numpy.ascontiguousarray(frame.transpose(1, 2, 0))"),
         (np.zeros((1, 32, 32), np.uint8), "transpose(1, 2, 0)). If it has 1 rows, add some below"),

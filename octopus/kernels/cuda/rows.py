@@ -60,8 +60,10 @@ class Pixels(NamedTuple):
         return self.dtype in VIDEO
 
 
-def source_rows(pixels: Pixels, planar: bool, values: int, words: bool) -> Rows:
+def source_rows(pixels: Pixels, planar: bool, values: int, words: bool, apart: int = 1) -> Rows:
     """The device functions for a kind of frame; of video, all channels of `values` columns if `planar`, else of one.
+
+    Values of a thread may lie `apart`, but not those of video.
 
     `words`: the frame may be read in aligned words of four bytes, for address and row length are multiples of 4. Three
     loads then bring the two neighbours of a column instead of six of single bytes: boxes of 320 x 320 to 224 x 224 took
@@ -70,10 +72,13 @@ def source_rows(pixels: Pixels, planar: bool, values: int, words: bool) -> Rows:
     if pixels.is_video:
         return _video_rows(pixels, values if planar else 1)
     if not words:
-        return _locate(pixels, planar, values, False), *_bytes(pixels, values, pixels.channels if planar else 1)
+        return _locate(pixels, planar, values, False, apart=apart), *_bytes(
+            pixels, values, pixels.channels if planar else 1
+        )
     if not (planar and pixels.dtype == "uint8" and pixels.stored in (3, 4)):
         raise ValueError("words can be read from uint8 frames of 3 or 4 channels for planar results alone")
-    return _locate(pixels, planar, values, True), _load_words(pixels, values), _mix_words(pixels, values)
+    locate = _locate(pixels, planar, values, True, apart=apart)
+    return locate, _load_words(pixels, values), _mix_words(pixels, values)
 
 
 def fixed_rows(pixels: Pixels, columns: int, planar: bool) -> Rows:
@@ -106,7 +111,9 @@ def _neighbours(flipped: bool) -> Callable:
     return neighbours
 
 
-def _locate(pixels: Pixels, planar: bool, values: int, words: bool, fixed: bool = False) -> Callable:
+def _locate(
+    pixels: Pixels, planar: bool, values: int, words: bool, fixed: bool = False, apart: int = 1
+) -> Callable:  # fmt: skip
     """Where the left neighbours of a thread's values lie in a row, in elements, and the weights of the right ones.
 
     In fixed point those of both neighbours in one word, and `shift` says which bytes of the words are the first
@@ -118,7 +125,7 @@ def _locate(pixels: Pixels, planar: bool, values: int, words: bool, fixed: bool 
     @device
     def locate(first, left, limit, last, origin, scale, offset, third, shift, weight, mirrored, end):
         for v in range(values):
-            value = np.int32(first + np.int32(v))
+            value = np.int32(first + np.int32(v * apart))
             column, channel = value, np.int32(0)
             if not planar:
                 column = np.int32(np.uint32(value) // np.uint32(channels))

@@ -91,19 +91,19 @@ def build(
     narrow = words and out_dtype == "float32" and not (indexed or letterbox or antialias)
     pixels = Pixels(channels, frame_dtype, order, flipped, narrow)
     whole = antialias or pixels.is_video
-    lanes = _lanes(channels, values, planar, whole, fixed, out_dtype)
+    lanes = lanes_of(channels, values, planar, whole, fixed, out_dtype)
     columns, planes, _, _, base, spread, _ = lanes
     every, pixel_by_pixel = columns * planes, planes == channels and not planar
     if fixed and not planar:
         emit = _pixel_emitter(channels)
     else:
         store = _store_packed if base else ptx.streaming_store(out_dtype, columns, saturate, pairs)
-        emit = _emitter(columns, planes, store, _normalised if fixed else _mixed)
+        emit = _emitter(columns, planes, store, _normalised if fixed else mixed)
     if antialias:
         stream = filter_streamer(pixels, columns, words, emit, spread, lanes.cover, letterbox)
     else:
         source_of = fixed_rows(pixels, columns, planar) if fixed else source_rows(pixels, planar, values, words)
-        stream = _streamer(source_of, emit, lanes, letterbox, out_dtype != "float32", pixels.index)
+        stream = streamer(source_of, emit, lanes, letterbox, out_dtype != "float32", pixels.index)
     fill, place = _filler(emit, fixed), placer(edge, letterbox, antialias)
     store_transform = transform_store("", flipped)
     # In the arguments boxes need no copy before: 28 of them 67 to 46 us from boxes to result, 240 101 to 77 us.
@@ -185,8 +185,8 @@ def build(
             place(x1, y1, x2, y2, width, height, out_width, out_height)
         )
         last_y = np.int32(last_y)
-        scale_x = _divide(extent_x, np.float32(out_width), inverse_width)
-        scale_y = _divide(extent_y, np.float32(out_height), inverse_height)
+        scale_x = divide(extent_x, np.float32(out_width), inverse_width)
+        scale_y = divide(extent_y, np.float32(out_height), inverse_height)
         if letterbox:
             scale_x = extent_x / np.float32(image_columns)
             scale_y = extent_y / np.float32(image_rows)
@@ -242,7 +242,7 @@ def _box_inside(boxes, item):
 
 
 @device
-def _divide(value, divisor, inverse):
+def divide(value, divisor, inverse):
     """`value / divisor` from the divisor's inverse, rounded correctly but for rare last bits; a division is a call."""
     quotient = value * inverse
     return quotient + (value - quotient * divisor) * inverse
@@ -305,7 +305,7 @@ def _filler(emit: Callable, fixed: bool) -> Callable:
 
 
 @device
-def _mixed(start, change, weight, gains, biases, j):
+def mixed(start, change, weight, gains, biases, j):
     return start[j] + weight * change[j]
 
 
@@ -391,7 +391,10 @@ class Lanes(NamedTuple):
     cover: Callable  # one that puts the padding, and no gains, where columns lie beside the image of a letterbox
 
 
-def _lanes(channels: int, values: int, planar: bool, whole: bool, fixed: bool, out_dtype: str) -> Lanes:
+def lanes_of(
+    channels: int, values: int, planar: bool, whole: bool, fixed: bool, out_dtype: str, apart: int = 1
+) -> Lanes:  # fmt: skip
+    """What a thread of a kernel makes, whose values lie next to each other, or `apart`."""
     base = ptx.MAGIC_VALUE if fixed and out_dtype == "uint8" else np.float32(0.0)
     columns, planes, across, down = values, channels if planar or whole or fixed else 1, 1, values  # steps of values
     if whole and not planar:
@@ -409,7 +412,7 @@ def _lanes(channels: int, values: int, planar: bool, whole: bool, fixed: bool, o
     @device
     def spread_values(first, of_channel, into):
         for v in range(columns):
-            value = np.uint32(first + np.int32(v))
+            value = np.uint32(first + np.int32(v * apart))
             channel = np.uint32(value - np.uint32(value // np.uint32(channels)) * np.uint32(channels))
             into[v] = of_channel[0]
             for c in range(1, channels):
@@ -437,7 +440,7 @@ def _position(number, scale, origin, last):
     return min(max(number * scale + origin, np.float32(0.0)), last)
 
 
-def _streamer(source_of: Rows, emit: Callable, lanes: Lanes, letterbox: bool, summed: bool, index: Any) -> Callable:
+def streamer(source_of: Rows, emit: Callable, lanes: Lanes, letterbox: bool, summed: bool, index: Any) -> Callable:
     """A device function that makes neighbouring rows of a thread's columns, each source row loaded one ahead.
 
     With `summed`, a source row is the sum of the one before and the change: good to a few last bits, and no registers

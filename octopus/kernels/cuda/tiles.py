@@ -9,7 +9,10 @@ ROWS = 12  # output rows per block of the plain kernel
 SCALAR_CHANNELS = 4  # up to which the plain kernel takes gains and biases as arguments of their own
 MAX_COLUMNS = 256  # threads per block of the plain kernel at most, one per output column
 
-UNITS, BAND = 128, 8  # of the kernel for items that differ: columns of a block, one per thread, and their rows at most
+# Of the kernel for items that differ: threads of a block, rows of one at most, and values of one in a row of a result.
+UNITS, BAND, COLUMNS = 128, 8, 2
+WARP = 32
+STREAM_BLOCKS = 7  # that a processor has registers for
 
 BLOCKS_PER_SM = 6.5  # with fewer, shorter bands spread the work better than they cost
 FEW_BLOCKS_PER_SM = 2  # with fewer still, every row that can go elsewhere should

@@ -1,8 +1,10 @@
 """The crop kernel for items that differ: of frames and sizes of their own, boxes, affine maps or quadrilaterals.
 
-A unit of work is a column of a band of an item's rows, which one thread makes as one of `per_column` does, whose bodies
-these are; consecutive units are neighbouring columns, so that a warp stores 32 neighbours. A thread finds its item in
-one of the four ways of `kernels.cuda.ragged`, among the numbers of each item's first unit, and reads the item's record.
+A warp makes a band of rows of 32 columns of an item, or of some times 32, of which each thread has every 32nd: so all
+stores are of neighbours, wherever items begin and however wide they are. A thread makes one column as those of
+`per_column` do, whose bodies these are; or `values` of what `stream` can do, by its row loop. It finds its item in one
+of the four ways of `kernels.cuda.ragged`, among the numbers of each item's first unit, and reads the item's record; a
+unit is a thread's work.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ from octopus.kernels.arguments import ITEM, VARIED, VARIED_MANY
 from octopus.kernels.cuda import per_column, ptx
 from octopus.kernels.cuda.place import box_is_usable, no_transform, placer, transform_store
 from octopus.kernels.cuda.ragged import among_items, search
-from octopus.kernels.cuda.rows import Pixels
-from octopus.kernels.cuda.tiles import SCALAR_CHANNELS, UNITS
+from octopus.kernels.cuda.rows import Pixels, source_rows
+from octopus.kernels.cuda.stream import divide, lanes_of, mixed, streamer
+from octopus.kernels.cuda.tiles import SCALAR_CHANNELS, STREAM_BLOCKS, UNITS, WARP
 
 _LONGS, _INTS = ITEM.itemsize // 8, ITEM.itemsize // 4
 _map_is_usable, _span_is_usable = device(sampling.map_is_usable), device(geometry.span_is_usable)
@@ -68,9 +71,12 @@ def build(
     letterbox: bool,
     pad_mode: str,
     order: str,
+    values: int = 0,  # of a thread in a row, or for NCHW columns, by the loop of `stream`; 0: by a body of `per_column`
+    words: bool = False,  # see `rows.source_rows`
 ) -> Callable:
     """The kernel for a kind of frame, of result and of boxes, with the arguments `VARIED` or `VARIED_MANY`."""
-    pixels, planar, uncut = Pixels(channels, frame_dtype, order), layout == "NCHW", bool(pad_mode)
+    pixels = Pixels(channels, frame_dtype, order, narrow=words and out_dtype == "float32")  # as in `stream`
+    planar, uncut, index = layout == "NCHW", bool(pad_mode), pixels.index
     maps, quads, find = kind == "maps", kind == "quads", _finder(strategy)
     store = ptx.streaming_store(out_dtype, 1, saturate=True, pairs=False)
     empty = np.float32(0.0) if out_dtype == "uint8" else np.float32(np.nan)
@@ -78,6 +84,28 @@ def build(
         placer(edge, letterbox, antialias, pad_mode, sampling.REACH[filter]), transform_store(pad_mode, False),
     )  # fmt: skip
     ints, floats, begin, make_row = per_column.body(pixels, kind, filter, antialias, pad_mode)
+    per_row, across = channels if values and not planar else 1, max(values, 1)  # values of a column that threads share
+    lanes = lanes_of(channels, across, planar, False, False, out_dtype, apart=WARP)
+    planes, every = lanes.planes, lanes.columns * lanes.planes
+
+    @device
+    def emit(out, at, plane, first, change, weight, gains, biases, count):
+        for c in range(planes):
+            for v in range(across):
+                if v < count:
+                    value = mixed(first, change, weight, gains, biases, c * across + v)
+                    store(out, at + np.int64(c) * plane + np.int64(v * WARP), (value,))
+
+    if values:
+        rows = source_rows(pixels, planar, values, words, WARP)
+        stream = streamer(rows, emit, lanes, False, out_dtype != "float32", index)
+    else:
+        stream = emit  # never called
+
+    @device
+    def count_of(column, stop):
+        """How many of a thread's values lie before the end of a row."""
+        return min(np.int32((stop - column + np.int32(WARP - 1)) >> np.int32(5)), np.int32(across))
 
     @device
     def work(frame, table, sides, boxes, out, transform, offsets, items, units, band, owner, starts, normal):
@@ -90,15 +118,22 @@ def build(
         words = np.int64(_INTS) * item + 8
         width, height, out_width, out_height = sides[words], sides[words + 1], sides[words + 2], sides[words + 3]
         inner_width, inner_height = sides[words + 4], sides[words + 5]
-        number = np.int32(np.uint32(unit) // np.uint32(out_width))
-        column, row = np.int32(unit - number * out_width), np.int32(number * band)
+        task, row_values = np.int32(unit >> np.int32(5)), np.int32(out_width * np.int32(per_row))
+        chunks = np.int32((row_values + np.int32(WARP * across - 1)) // np.int32(WARP * across))
+        number = np.int32(np.uint32(task) // np.uint32(chunks))
+        column = np.int32((task - number * chunks) * np.int32(WARP * across) + (unit & np.int32(WARP - 1)))
+        row = np.int32(number * band)
+        if column >= row_values:
+            return
         stop = min(np.int32(row + band), out_height)
-        plane = np.int64(out_width) * out_height
-        channel_step, column_step = (plane, np.int64(1)) if planar else (np.int64(1), np.int64(channels))
-        row_step = out_width * column_step
-        at = into + row * row_step + column * column_step
+        # An item has less than 2**31 values.
+        channel_step, column_step = (
+            (out_width * out_height, np.int32(1)) if planar else (np.int32(1), np.int32(channels))
+        )
+        plane, row_step = np.int64(channel_step), np.int64(np.int32(out_width * column_step))
+        at = into + np.int64(np.int32(row * np.int32(row_step) + (column if values else column * column_step)))
         pad = normal[2]
-        values = cuda.local.array(channels, np.float32)
+        made = cuda.local.array(channels, np.float32)
         ints_x, ints_y = cuda.local.array(ints, np.int32), cuda.local.array(ints, np.int32)
         floats_x, floats_y = cuda.local.array(floats, np.float32), cuda.local.array(floats, np.float32)
         before, above, columns, rows = np.int32(0), np.int32(0), inner_width, inner_height
@@ -130,8 +165,36 @@ def build(
             else:
                 left, last_x, origin_x, extent_x = np.int32(0), np.int32(0), np.float32(0), np.float32(1)
                 top, last_y, origin_y, extent_y = np.int32(0), np.int32(0), np.float32(0), np.float32(1)
-            axis_x = left, last_x, origin_x, extent_x, columns, extent_x / np.float32(columns), width
-            axis_y = top, last_y, origin_y, extent_y, rows, extent_y / np.float32(rows), height
+            wide, high = np.float32(columns), np.float32(rows)
+            scale_x = divide(extent_x, wide, ptx.reciprocal(wide))
+            scale_y = divide(extent_y, high, ptx.reciprocal(high))
+            if values:
+                start_of, change = cuda.local.array(every, np.float32), cuda.local.array(every, np.float32)
+                inside = count_of(column, np.int32(inner_width * np.int32(per_row)))
+                if good and inside > 0 and row < inner_height:
+                    stream(
+                        (frame, pitch, width, index(start)),
+                        (out, at, plane, row_step, row, np.int32(min(stop, inner_height) - row), inside), column,
+                        (left, last_x, origin_x, scale_x), (top, np.int32(last_y), origin_y, scale_y), normal[0],
+                        normal[1], (np.int32(0), inner_width, start_of, False), start_of, change, change,
+                    )  # fmt: skip
+                if good and inner_width == out_width and inner_height == out_height:
+                    return
+                # What lies beside the crop, or is no crop.
+                lanes.spread(column, pad, change)
+                end = count_of(column, row_values)
+                while row < stop:
+                    for c in range(planes):
+                        for v in range(across):
+                            is_crop = v < inside and row < inner_height
+                            if v < end and not (good and is_crop):
+                                value = empty if is_crop else change[c * across + v]
+                                store(out, at + np.int64(c) * plane + np.int64(v * WARP), (value,))
+                    at += row_step
+                    row += np.int32(1)
+                return
+            axis_x = left, last_x, origin_x, extent_x, columns, scale_x, width
+            axis_y = top, last_y, origin_y, extent_y, rows, scale_y, height
             if letterbox and row == 0 and column == 0:
                 if good:
                     store_transform(
@@ -148,19 +211,19 @@ def build(
                 y = np.int32(row - above)
                 if y < 0 or y >= rows:
                     for c in range(channels):
-                        values[c] = pad[c]
+                        made[c] = pad[c]
                 else:
-                    make_row(source, y, axis_y, of_column, ints_x, ints_y, floats_x, floats_y, normal, values)
+                    make_row(source, y, axis_y, of_column, ints_x, ints_y, floats_x, floats_y, normal, made)
                 # All before the first is stored: the compiler can't know that `out` isn't `frame`.
                 for c in range(channels):
-                    store(out, at + c * channel_step, (values[c],))
+                    store(out, at + c * plane, (made[c],))
                 at += row_step
                 row += np.int32(1)
             return
         inside = not good and column < inner_width
         while row < stop:
             for c in range(channels):
-                store(out, at + c * channel_step, (empty if inside and row < inner_height else pad[c],))
+                store(out, at + c * plane, (empty if inside and row < inner_height else pad[c],))
             at += row_step
             row += np.int32(1)
 
@@ -179,6 +242,8 @@ def build(
 
     many = channels > SCALAR_CHANNELS
     kernel, arguments = (varied_kernel_of_many_channels, VARIED_MANY) if many else (varied_kernel, VARIED)
+    if values:
+        kernel.launch_bounds = (UNITS, STREAM_BLOCKS)
     kernel.arguments = arguments.of(frame=frame_dtype, box=box_dtype, out=out_dtype)
     return kernel
 

@@ -41,7 +41,7 @@ def quads_of(height: int, width: int) -> np.ndarray:
 
 
 class Case(NamedTuple):
-    """A row of the table: a kind of frame, "boxes", "maps" or "quads", "one", "list" or "array" of frames, sizes that
+    """A row of the table: a kind of frame, "boxes", "maps" or "quads", "one" frame or a "list", sizes that
     are "one", each's "own", by a "rule" or "padded", and options."""
 
     kind: str
@@ -59,7 +59,6 @@ class Case(NamedTuple):
         """Make the call, boxes from the host and on the runner's device, by the function and a plan, and compare."""
         (height, width), options = SCENES[scene], dict(self.options)
         shapes = [(height, width)] if self.frames == "one" else [(height, width), (height - 5, width - 9)] * 2
-        shapes = [shapes[0]] * 3 if self.frames == "array" else shapes
         frames = [frame_of(self.kind, *shape) for shape in shapes]
         sizes = SIZES[scene]
         boxes = [
@@ -69,8 +68,6 @@ class Case(NamedTuple):
         ]  # fmt: skip
         boxes[1:2] = [boxes[1][:0]] if len(boxes) > 2 else []  # a frame of which nothing is wanted
         numbers = np.repeat(np.arange(len(frames)), [len(each) for each in boxes])
-        if self.frames == "array":
-            numbers, frames = np.arange(len(numbers)) * 2 % 3, [frames[0], frames[0][::-1].copy(), frames[0] // 2]
         every = np.concatenate(boxes)
         unit = TOPS[self.kind.partition("x")[0]] / 255
         channels = 3 if "channels" in options else frames[0].shape[-1]
@@ -88,21 +85,17 @@ class Case(NamedTuple):
         """The answer of a plan for boxes on the device, of the function for those from the host."""
         given = [runner.put(frame) for frame in frames]
         placed = [runner.put(np.ascontiguousarray(each)) if there else each for each in boxes]
-        more: dict[str, Any] = {}
-        if self.frames == "array":
-            given, more = runner.put(np.stack(frames)), {"frame_index": numbers}
-        if self.frames != "list":
-            whole = np.concatenate(boxes)
-            given, placed = given[0] if self.frames == "one" else given, runner.put(whole) if there else whole
+        if self.frames == "one":
+            (given,), (placed,) = given, placed
         made = {**options, "pad_to": tuple(np.max(size, axis=0) + 2)} if self.sizes == "padded" else options
         if not there:
-            return crop_resize(given, placed, size, device=runner.device, **made, **more)
+            return crop_resize(given, placed, size, device=runner.device, **made)
         shape = boxes[0].shape[1:]
         if runner.device == "cpu":
-            return CropPlan(given, len(numbers), size, device="cpu", box_shape=shape, **made).run(given, placed, **more)
+            return CropPlan(given, len(numbers), size, device="cpu", box_shape=shape, **made).run(given, placed)
         like, strategy = varied.planned(given, shape, made), STRATEGIES[len(self.name) % len(STRATEGIES)]
         plan = varied.VariedPlan(like, len(numbers), size, "cuda", strategy=strategy, **made)
-        return plan.call(given, placed, None, None, more)
+        return plan.call(given, placed, None, None, {})
 
     def compare(self, runner, answer, frames, boxes, numbers, size, options):
         """Each item with a call of its own."""
@@ -148,7 +141,7 @@ def _table() -> Iterator[Case]:
         for kind, form, frame, size, *options in pairs([kinds, forms, frames, sizes, *choices]):
             yield Case(kind, form, frame, size, {name: value for one in options for name, value in one.items()})
 
-    several, own, layouts = ("one", "list", "array"), ("one", "own", "rule", "padded"), [{}, {"layout": "NHWC"}]
+    several, own, layouts = ("one", "list"), ("one", "own", "rule", "padded"), [{}, {"layout": "NHWC"}]
     yield from all_of(("uint8x3", "uint8x3-odd"), ("boxes", "quads"), several, own, BEYOND, layouts)
     yield from all_of(
         ("uint8x3",), ("boxes", "quads"), several, own, [{"dtype": "uint8"}, {"dtype": "float16"}], layouts
@@ -158,7 +151,7 @@ def _table() -> Iterator[Case]:
     yield from all_of(("uint8x3",), ("boxes",), several, ("one",), [{"letterbox": True}], layouts)
     yield from all_of(("uint8x3",), ("maps",), several, ("one",), layouts)
     yield from all_of(("uint8x3",), ("boxes", "quads"), several, own, [{"filter": "nearest"}, {"filter": "bicubic"}])
-    yield from all_of(("uint8x4",), ("boxes", "quads"), several[:2], own[1:2], [{"channels": "BGRA"}])
+    yield from all_of(("uint8x4",), ("boxes", "quads"), several, own[1:2], [{"channels": "BGRA"}])
 
 
 CASES = {case.name: case for case in _table()}

@@ -79,10 +79,11 @@ def test_a_captured_run_follows_the_memory_of_frames_and_boxes():
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         made = plan.run(frames, quads)
-    frames[0].copy_(torch.from_numpy(FRAMES[0][::-1].copy()))
+    turned = FRAMES[0][::-1].copy()
+    frames[0].copy_(torch.from_numpy(turned))
     graph.replay()
     torch.cuda.synchronize()
-    expected = crop_resize([FRAMES[0][::-1], *FRAMES[1:]], QUADS, sizes, device="cpu")
+    expected = crop_resize([turned, *FRAMES[1:]], QUADS, sizes, device="cpu")
     assert np.abs(made.values.cpu().numpy() - expected.values).max() < CLOSE
 
 

@@ -39,6 +39,34 @@ def imported() -> dict[str, Any]:
     return {MODULE: facts}
 
 
+def load(on_gpu: bool) -> Any:
+    """ONNX Runtime, able to work on the CPU or on the GPU.
+
+    Raises
+    ------
+    Unavailable
+        It or its CUDA provider is missing, or two builds are installed: they share a folder, and what is imported is a
+        mixture.
+    """
+    if len(found := builds()) > 1:
+        both = " and ".join(f"{name} {number}" for name, number in found.items())
+        raise Unavailable(f"{both} are both installed into one folder: pip uninstall {' '.join(found)}, then one")
+    module = need(MODULE, NAME, INSTALL)
+    if on_gpu and CUDA not in module.get_available_providers():
+        raise Unavailable(
+            f"this ONNX Runtime ({module.__version__}) has no CUDA provider; install onnxruntime-gpu instead"
+        )
+    if on_gpu and hasattr(module, "preload_dlls"):
+        module.preload_dlls()
+    return module
+
+
+def check_provider(session: Any, on_gpu: bool) -> None:
+    """Raise `Unavailable` if a session for the GPU has fallen back to another provider."""
+    if on_gpu and CUDA not in session.get_providers():
+        raise Unavailable("ONNX Runtime's CUDA provider can't be loaded; it needs CUDA's libraries of its version")
+
+
 class OnnxRuntimeSession:
     """A session on memory that is bound once, so that a run copies nothing.
 
@@ -48,22 +76,17 @@ class OnnxRuntimeSession:
     Raises
     ------
     Unavailable
-        ONNX Runtime or its CUDA provider is missing, or two builds are installed: they share a folder, and what is
-        imported is a mixture.
+        As `load`, or the GPU's session fell back to the CPU.
     """
 
     def __init__(self, model: bytes, inputs: Sequence[Tensor], output: Tensor, on_gpu: bool) -> None:
-        if len(found := builds()) > 1:
-            both = " and ".join(f"{name} {number}" for name, number in found.items())
-            raise Unavailable(f"{both} are both installed into one folder: pip uninstall {' '.join(found)}, then one")
-        self._ort = need(MODULE, NAME, INSTALL)
+        self._ort = load(on_gpu)
         options = self._options(on_gpu)
         self._fix_dimensions(options, model, {item.name: item.shape for item in inputs})
         self._stream: Any = None
         providers = self._cuda() if on_gpu else [CPU]
         self._session = self._ort.InferenceSession(model, options, providers=providers)
-        if on_gpu and CUDA not in self._session.get_providers():  # it fell back to another
-            raise Unavailable("ONNX Runtime's CUDA provider can't be loaded; it needs CUDA's libraries of its version")
+        check_provider(self._session, on_gpu)
         self._bind(inputs, output, on_gpu)
 
     def _bind(self, inputs: Sequence[Tensor], output: Tensor, on_gpu: bool) -> None:
@@ -78,12 +101,6 @@ class OnnxRuntimeSession:
             self._run_options.add_run_config_entry("disable_synchronize_execution_providers", "1")
 
     def _cuda(self) -> list[Any]:
-        if CUDA not in self._ort.get_available_providers():
-            raise Unavailable(
-                f"this ONNX Runtime ({self._ort.__version__}) has no CUDA provider; install onnxruntime-gpu instead"
-            )
-        if hasattr(self._ort, "preload_dlls"):
-            self._ort.preload_dlls()
         self._stream = blocking_stream()
         settings = {
             "user_compute_stream": str(int(self._stream.handle)),

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from octopus_study.baselines import onnx_runtime
 from octopus_study.baselines.availability import need
 
 INSTALL = "pip install -e './workflow[baselines,models]'"
@@ -20,12 +21,16 @@ METHODS = {"detect_and_crop": PAGE, "crop_text_regions": LINES, "cls_and_rotate"
 def make_engines(device: str) -> dict[str, Any]:
     """The engine with Octopus and as it is, with the same networks, which work on "cpu" or "cuda"."""
     module = need("rapidocr", "RapidOCR", INSTALL)
-    need("onnxruntime", "ONNX Runtime", INSTALL)
+    on_gpu = device == "cuda"
+    onnx_runtime.load(on_gpu)
     from octopus.integrations.rapidocr import accelerate
 
-    settings = {"EngineConfig.onnxruntime.use_cuda": device == "cuda", "Global.log_level": "error"}
+    settings = {"EngineConfig.onnxruntime.use_cuda": on_gpu, "Global.log_level": "error"}
     engine = module.RapidOCR(params=settings)
-    return {"octopus": accelerate(engine), "rapidocr": engine}
+    engines = {"octopus": accelerate(engine), "rapidocr": engine}
+    for model in (engine.text_det, engine.text_cls, engine.text_rec):
+        onnx_runtime.check_provider(model.session.session, on_gpu)
+    return engines
 
 
 class Stopwatch:

@@ -29,6 +29,7 @@ from octopus.backends import resolve
 from octopus.backends.cuda import compile, memory
 from octopus.backends.cuda.device import compute_capability, current
 from octopus.crop.api import crop_resize
+from octopus.crop.check import check_host_quads
 from octopus.errors import DeviceError, InputError, shown_type
 from octopus.integrations.common import KNOWN_ERRORS, FallbackWarning, check_version, moved, warn_once
 from octopus.kernels import built
@@ -139,7 +140,13 @@ class _Accelerated:
     def crop_text_regions(self, img: Any, det_boxes: Any) -> list[Any]:
         page, self._uploaded.page = getattr(self._uploaded, "page", None), None  # the lines keep it as long as need be
         there = page[1] if page is not None and page[0] is img else img
-        return Sheet(there, *quads_of(det_boxes)).lines()
+        try:
+            quads, shapes = quads_of(det_boxes)
+            check_host_quads(quads, *img.shape[1::-1])
+            return Sheet(there, quads, shapes).lines()
+        except KNOWN_ERRORS as error:
+            warn_once(type(self).__name__, str(error))
+        return super().crop_text_regions(img, det_boxes)  # type: ignore[misc,no-any-return]
 
     def build_final_output(
         self, ori_img: Any, det_res: Any, cls_res: Any, rec_res: Any, crops: Any, record: Any

@@ -182,6 +182,9 @@ def test_what_is_not_known_is_left_to_the_original_and_said(engine, monkeypatch)
     own = Own.__new__(Own)
     with pytest.warns(FallbackWarning, match="Own works without octopus: it computes something"):
         assert accelerate(own) is own
+    crossed = np.array([[[10, 10], [90, 10], [20, 15], [10, 40]]], np.float32)  # as a box is that was cut at a corner
+    with pytest.warns(FallbackWarning, match="RapidOCR works without octopus: .* is not convex"):
+        assert isinstance(accelerate(engine).crop_text_regions(smooth(), crossed)[0], np.ndarray)
     with pytest.raises(InputError, match=r"accelerate takes an engine, rapidocr\.RapidOCR\(\), found a str"):
         accelerate("page.png")
     monkeypatch.setattr(stand_ins, "TESTED", ("3.0", "3.1"))

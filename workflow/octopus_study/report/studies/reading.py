@@ -15,6 +15,7 @@ from octopus_study.report.view import View, every_view
 STUDY, WHOLE, ENGINE, PADDED = "reading", "whole", "rapidocr", "padded"
 SUMS = ("inputs", "beside")
 COUNTED = {"layer": "deterministic"}
+_WAYS = STRATEGIES | READING_METHODS | {SUBJECT: STRATEGIES[SUBJECT]}
 
 
 def pages(view: View) -> list[Key]:
@@ -84,12 +85,12 @@ TEXTS = Spec(
 CROPS = Spec(
     study=STUDY,
     first="Boxes",
-    label=lambda view, key: f"{key.n}: {(STRATEGIES | READING_METHODS)[key.method]}",
+    label=lambda view, key: f"{key.n}: {_WAYS[key.method]}",
     cases=crops,
     columns={
         "Time": cells.time(),
         "Octopus over it": lambda view, key: cells.versus(key.method)(view, key.but(method=SUBJECT)),
-        "Octopus, of the bound": cells.text(method=SUBJECT, derived="share", other=BOUND),
+        "Of the bound": cells.text(derived="share", other=BOUND),
     },
     caption="Boxes cut to a height of 64, each as wide as its sides ask, into one ragged batch: by how a thread finds "
     "its box, and as one batch padded to the widest. The bound fills the ragged result.",

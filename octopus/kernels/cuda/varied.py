@@ -115,9 +115,9 @@ def build(
         start, box, into, pitch = (
             table[_LONGS * item], table[_LONGS * item + 1], table[_LONGS * item + 2], table[_LONGS * item + 3],
         )  # fmt: skip
-        words = np.int64(_INTS) * item + 8
-        width, height, out_width, out_height = sides[words], sides[words + 1], sides[words + 2], sides[words + 3]
-        inner_width, inner_height = sides[words + 4], sides[words + 5]
+        side = np.int64(_INTS) * item + 8
+        width, height, out_width, out_height = sides[side], sides[side + 1], sides[side + 2], sides[side + 3]
+        inner_width, inner_height = sides[side + 4], sides[side + 5]
         task, row_values = np.int32(unit >> np.int32(5)), np.int32(out_width * np.int32(per_row))
         chunks = np.int32((row_values + np.int32(WARP * across - 1)) // np.int32(WARP * across))
         number = np.int32(np.uint32(task) // np.uint32(chunks))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -79,13 +79,6 @@ class PlanMemory(Place):
                 streams.used_on(array, queue)
 
 
-class HasPlanes(Protocol):
-    """An array, or several."""
-
-    @property
-    def planes(self) -> Sequence[ArrayView]: ...
-
-
 class Stage:
     """Device memory for an array from the host of up to `source_bytes`, and for what is made of it."""
 
@@ -97,11 +90,11 @@ class Stage:
         self.owned = [memory.DeviceArray((nbytes,), np.uint8, stream=queue) for nbytes in sizes]
 
     def run(
-        self, source: HasPlanes, results: Sequence[ArrayView | None], queue: Any, submit: Callable[..., None]
+        self, planes: Sequence[ArrayView], results: Sequence[ArrayView | None], queue: Any, submit: Callable[..., None]
     ) -> None:
         """Bring planes to the GPU, `submit` work on the addresses there, and wait for the results to come back."""
         there, *made = self.owned
-        pointer, elements = there.pointer, [np.ascontiguousarray(plane.numpy()) for plane in source.planes]
+        pointer, elements = there.pointer, [np.ascontiguousarray(plane.numpy()) for plane in planes]
         for plane in elements:
             self._copy(pointer, plane.ctypes.data, plane.nbytes, queue)
             pointer += plane.nbytes

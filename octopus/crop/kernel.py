@@ -207,7 +207,7 @@ class CropKernel:
             out, transform = call.out.packed_at(result), call.transform and call.transform.packed_at(way_back)
             self.engine.run(call._replace(frame=frame.packed_at(pixels), out=out, transform=transform), given, queue)
 
-        self.stage.run(frame, (call.out, call.transform), queue, submit)
+        self.stage.run(frame.planes, (call.out, call.transform), queue, submit)
 
     def _checked(self, boxes: np.ndarray | ArrayView, frame: ArrayView) -> np.ndarray:
         (height, width), options = frame.shape[-3:-1], self.spec.options

@@ -67,12 +67,6 @@ class Layout(NamedTuple):
     shape: tuple[int, ...]  # of the memory
 
 
-class _Frames(NamedTuple):
-    """Several frames that are brought to the GPU."""
-
-    planes: list[ArrayView]
-
-
 def read(frame: Any, boxes: Any, options: dict[str, Any], own: tuple[str, ...] = ("flip", "count")) -> Given:
     """Look at all frames and boxes; images of Pillow may change `channels` of the options, and `own` must not be there.
 
@@ -333,10 +327,7 @@ class VariedPlan(Plan):
         place(sizes.cumsum() - sizes, shapes[:, 1] * shapes[:, 2])
         stage = Stage(int(sizes.sum()) * item, [array.nbytes for array in results], queue)
         stage.run(
-            _Frames(frames),
-            results,
-            queue,
-            lambda pixels, *made: self.engine.run_items(table, pixels, boxes, queue, *made),
+            frames, results, queue, lambda pixels, *made: self.engine.run_items(table, pixels, boxes, queue, *made)
         )
 
 

@@ -248,7 +248,7 @@ class RaggedPlan(Plan):
             submit(source.pointer, out.pointer)
             return
         check_memory(source.nbytes + out.nbytes, memory.free_bytes(), "the GPU")
-        Stage(source.nbytes, (out.nbytes,), queue).run(source, (out,), queue, submit)
+        Stage(source.nbytes, (out.nbytes,), queue).run(source.planes, (out,), queue, submit)
 
     def _engine(self, source: int, out: int) -> CudaRagged:
         """The launcher for these addresses: loads of 16 bytes need addresses that are multiples of 16."""

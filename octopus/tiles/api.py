@@ -257,7 +257,7 @@ class TilePlan(Plan):
             self.engine.launch(spec, pixels, self.scale, threshold, means, flags, queue)
 
         if from_host:
-            self._stage.run(image, self._targets, queue, submit)
+            self._stage.run(image.planes, self._targets, queue, submit)
         else:
             submit(image.pointer, *(target.pointer for target in self._targets))
 

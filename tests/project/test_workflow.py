@@ -117,7 +117,7 @@ STUDY = "workflow/octopus_study"
 RERUN = [
     ("octopus/kernels/geometry.py", "\n# a comment\n'''and a text'''\n", (), False),
     ("octopus/kernels/geometry.py", CHANGED, STUDIES, True),
-    (f"{STUDY}/baselines/cvcuda.py", CHANGED, ("arena",), True),
+    (f"{STUDY}/baselines/cvcuda.py", CHANGED, ("arena", "power"), True),
     (f"{STUDY}/studies/distribution/study.py", CHANGED, ("distribution",), True),
     (f"{STUDY}/studies/arena/layers.py", CHANGED, ("arena",), True),
     (f"{STUDY}/power/windows.py", CHANGED, ("power",), True),

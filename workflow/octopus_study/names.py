@@ -268,6 +268,11 @@ def split_scope(quantity: str) -> tuple[str, str]:
     return quantity.removesuffix(f"_{scope}") if scope else quantity, scope
 
 
+def current_workload(name: str) -> str:
+    """Return what a workload of schema 1 is called now: sizes that were drawn had the name of a data set."""
+    return name.replace("flickr-", "photos-")
+
+
 @cache
 def facts(study: str, workload: str, method: str = "", quantity: str = "") -> Facts:
     """Return what the names of a row say; nothing else takes a name apart.

@@ -18,7 +18,7 @@ from octopus.errors import InputError
 from octopus_study.errors import MeasureError, Unavailable
 from octopus_study.measure._files import atomic_text
 from octopus_study.measure.schema import first_violation
-from octopus_study.names import Facts, facts, split_scope
+from octopus_study.names import Facts, current_workload, facts, split_scope
 from octopus_study.status import NO_ANSWER, Answer, as_answer, brief, read_answer
 from octopus_study.status import unavailable as no_value
 
@@ -196,8 +196,6 @@ def read_rows(path: str | Path) -> pd.DataFrame:
         frame = pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values={name: [""] for name in _NUMBERS})
         if tuple(frame.columns) not in HEADERS:
             raise ValueError(f"its columns are {list(frame.columns)}, those of rows {list(COLUMNS)}")
-        # Rows measured before 27 November 2026 name drawn sizes after the data set whose sizes they imitate.
-        frame["workload"] = frame["workload"].str.replace("^flickr-", "photos-", regex=True)
         frame = frame if "status" in frame else _adapted(frame)
         return frame.assign(threads=frame["threads"].replace("", "0").astype("int64"))
     except ValueError as error:
@@ -208,6 +206,7 @@ def _adapted(frame: pd.DataFrame) -> pd.DataFrame:
     """Return rows of schema 1 as rows of schema 2."""
     import pandas as pd
 
+    frame["workload"] = frame["workload"].map({name: current_workload(name) for name in frame["workload"].unique()})
     answers = {text: read_answer(text) for text in frame["answer"].unique()}
     columns: dict[str, Any] = {"input": frame.get("input", "")}
     for name in ("status", "reason", "error"):

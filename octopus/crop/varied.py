@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from octopus.arrays import checks, streams
 from octopus.arrays.plan import Plan, Stage
 from octopus.arrays.results import (
+    BFLOAT16,
     check_family,
     check_host_memory,
     check_out,
@@ -138,6 +139,8 @@ class VariedPlan(Plan):
         for name, wrong in (("affine maps go", given.kind == "maps"), ("letterbox=True goes", checked.letterbox)):
             if wrong and (self._own_sizes or pad_to is not None):
                 raise InputError(f"{name} with one size for all items; leave out sizes of their own and pad_to")
+        if self._own_sizes and pad_to is None and checked.dtype == BFLOAT16:
+            raise InputError("a RaggedBatch can't hold bfloat16; ask for float32 or float16, or for pad_to")
         self._sizes = self._most_sizes(size if self._own_sizes else checked.size, allocate)
         if allocate:
             check_family(model, checked.dtype)

@@ -103,7 +103,7 @@ def changed(checkout: Path, before: dict[str, str], name: str, text: str) -> set
 @pytest.mark.parametrize(
     ("file", "stale"),
     [
-        ("baselines/cvcuda.py", {"arena"}),
+        ("baselines/cvcuda.py", {"arena", "power"}),
         ("studies/distribution/study.py", {"distribution"}),
         ("studies/concurrency/processes.py", {"concurrency"}),  # started by its name
         ("studies/pictures.py", {"images", "pipelines"}),

@@ -43,7 +43,8 @@ def read(kind, study):
 
 def test_a_gpu_and_a_cpu_have_all_studies():
     for kind in ("cuda", "cpu"):
-        assert {path.stem for path in FILES if KINDS[path] == kind} == set(STUDIES)
+        # `reading` took the place of a study, and waits for its first rows.
+        assert {path.stem for path in FILES if KINDS[path] == kind} == {*STUDIES} - {"reading"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")

@@ -147,8 +147,8 @@ def table_size(run: Run) -> Iterator[Number]:
 
 
 def regrets(run: Run) -> Iterator[Number]:
-    """Yield ``<case>.tuner.kernel.<layer>.regret``: time of the strategy that the tuner chose for a batch / time of the
-    fastest, the median over its choices; and ``tuner.within``, the share of cases where that is 1.1 at most."""
+    """Yield ``tuner.worst``, the greatest ratio of a case: time of the strategy that the tuner chose for a batch / time
+    of the fastest, the median over its choices; and ``tuner.within``, the share of cases where it is 1.1 at most."""
     chosen = run.rows[run.rows["quantity"].isin(CHOICES.values())]
     picks = {key: list(rows["method"]) for key, rows in chosen.groupby(["workload", "n", "quantity"])}
     layer, found = "device" if kind(run) == "gpu" else "host", []
@@ -165,7 +165,6 @@ def regrets(run: Run) -> Iterator[Number]:
             source = run.from_rows(group.dataset, either((where(workload=group.workload, **place), chose)))
             note = "medians over blocks, and over choices"
             found.append(make_number(group.key(run, "tuner").derive("regret"), source, "ratio", regret, note=note))
-    yield from found
     if found:
         within = sum(number.value <= REGRET for number in found)
         key, source = run.key(method="tuner", quantity="within"), joined(*found)._replace(dataset="n/a")

@@ -105,7 +105,7 @@ class CropPlan(Plan):
                 f"box_shape must be (4,), (2, 3) for affine maps or (4, 2) for quadrilaterals, found {shown(box_shape)}"
             )
         self._varied: Any = None
-        if check.is_varied(frame, tuple(box_shape), size, pad_to):
+        if check.is_varied(frame, None, size, pad_to, tuple(box_shape)):
             from octopus.crop import varied
 
             more: dict[str, Any] = {**options, "pad_to": pad_to, "allocate": allocate, "stream": stream}

@@ -342,11 +342,11 @@ def _refuse(what: str, several: str, given: np.ndarray, reasons: list[tuple[np.n
         raise InputError(f"{what} {first} = ({numbers}) {why}; wrong {several}: {int(bad.sum())} of {len(bad)}")
 
 
-def is_varied(frame: Any, boxes: Any, size: Any, pad_to: Any) -> bool:
-    """Whether a call's items need records of their own; `boxes` may be the shape of one."""
+def is_varied(frame: Any, boxes: Any, size: Any, pad_to: Any, box_shape: tuple[int, ...] | None = None) -> bool:
+    """Whether a call's items need records of their own; a plan has no boxes yet, and tells the shape of one."""
     if pad_to is not None or isinstance(frame, (list, tuple)) or are_sizes(size):
         return True
-    return boxes == (4, 2) if isinstance(boxes, tuple) else boxes_view(boxes).shape[1:] == QUAD_SHAPE
+    return (boxes_view(boxes).shape[1:] if box_shape is None else box_shape) == QUAD_SHAPE
 
 
 def are_sizes(size: Any) -> bool:

@@ -125,7 +125,7 @@ def test_libraries_stand_beside_at_the_counts_that_are_paced_and_a_missing_one_s
     for layer in ("back_to_back", "paced"):
         where = {"n": 20, "layer": layer}
         assert len(values(healthy, method="cvcuda-views", quantity="energy_per_frame_net", **where)) == 5
-        assert answers(healthy, method="grid-sample-graph", **where) == ["unavailable: not installed"]
+        assert answers(healthy, method="grid-sample", **where) == ["unavailable: not installed"]
 
 
 def test_the_trace_covers_test_idle_and_windows(healthy):

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 STUDY, WORKLOAD = "power", "visdrone"
 BACK_TO_BACK, PACED = "back_to_back", "paced"
-LIBRARIES = ("cvcuda-views", "grid-sample-graph")
+LIBRARIES = ("cvcuda-views", "grid-sample")
 METHODS = ("octopus", *LIBRARIES, "published", "n-launches")
 # (method, other) whose ratio is taken apart, with what the comparison is called.
 PAIRS = {
     ("published", "n-launches"): "One launch over N launches",
     ("octopus", "published"): "Octopus over the published kernels",
     ("octopus", "cvcuda-views"): "Octopus over CV-CUDA",
-    ("octopus", "grid-sample-graph"): "Octopus over PyTorch",
+    ("octopus", "grid-sample"): "Octopus over PyTorch",
 }
 PARTS = ("time", "power", "energy")
 CAPPED_FROM = 0.05  # from this share of a window's time on, the power limit is said to hold the clock down

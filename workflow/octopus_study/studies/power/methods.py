@@ -20,7 +20,8 @@ from octopus_study.studies.crops import ReferenceCrops, check, crop_job, every_c
 
 NAMES = (BASE, "published", "n-launches")
 # Of the libraries with the same answer those that take the least time from the host; at the counts that are also paced.
-LIBRARIES = ("cvcuda-views", "grid-sample-graph")
+# Compiled and in a CUDA graph `grid_sample` took no less, and its kernels 1.7 times as long (H200).
+LIBRARIES = ("cvcuda-views", "grid-sample")
 AGAIN = f"{BASE}-again"
 CHECKED = 500  # crops that are compared with the reference at most, spread over the batch
 # Per value of the result: its four bytes, and one in uint8 for each of the two methods with two passes.
@@ -28,14 +29,14 @@ BYTES_PER_VALUE = 6
 
 
 def make_methods(context: Context, count: int, reference: ReferenceCrops) -> tuple[list[Method], dict[str, Answer]]:
-    """Make the methods on `count` boxes of the pool that can be had, Octopus first, and check them.
+    """Make the methods that are available on `count` boxes of the pool, Octopus first, and check them.
 
     Returns
     -------
     list of Method
         A run goes from boxes on the host to the synchronised result.
     dict
-        The answers, by name; of a library that can't be had why not.
+        The answers, by name; for a library that is missing, the reason.
 
     Raises
     ------

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from octopus import FitHeight
 from octopus.arrays.launch import launch
 from octopus.backends.cuda import stream_of
 from octopus.backends.cuda.memory import DeviceArray, upload
@@ -126,8 +127,7 @@ def _cut(context: Context, part: Part) -> list[Row]:
         raise Unavailable("finding an item's pixels is work of a GPU alone; a CPU goes from item to item")
     frame, crop = context.workload.frame, context.config.crop
     boxes = sample_boxes(context.workload.pool, part.case.n, context.seed)
-    widths = np.ceil(HEIGHT * (boxes[:, 2] - boxes[:, 0]) / (boxes[:, 3] - boxes[:, 1])).astype(int)
-    sizes, normal = np.stack([np.full_like(widths, HEIGHT), widths], axis=1), {"mean": crop.mean, "std": crop.std}
+    sizes, normal = FitHeight(HEIGHT).sizes(boxes), {"mean": crop.mean, "std": crop.std}
     right = [
         reference.crop_resize(frame, box[None], tuple(size), np.array(crop.mean), np.array(crop.std))[0]
         for box, size in zip(boxes, sizes.tolist(), strict=True)

@@ -41,11 +41,12 @@ def resize(
         When reducing, widen the filter to what an output pixel covers, as Pillow always does. Without it the answer is
         that of torch's `interpolate(antialias=False, align_corners=False)`, whose bicubic has a = -0.75 and repeats the
         image's border. Of no meaning for "nearest".
-    rounding : {"none", "uint8", "pillow", "torch"}
+    rounding : {"none", "uint8", "pillow", "pillow12", "torch"}
         Where values are rounded before they are normalised, for images of uint8. "none": nowhere. "uint8": half to
-        even and clamped to 0 to 255 once, as processors on torch's tensors do. "pillow": bit for bit as Pillow up to
-        12 does, in fixed point and to uint8 after each of the two passes, horizontal first. Every channel stands for
-        itself, as in Pillow's modes L, RGB and CMYK; of RGBA Pillow weighs the colours by the last one. "torch": as
+        even and clamped to 0 to 255 once, as processors on torch's tensors do. "pillow": bit for bit as Pillow 13
+        does, in fixed point and to uint8 after each of the two passes: horizontal first, unless more than twice as many
+        rows as columns go. "pillow12": always horizontal first, as Pillow up to 12. Every channel stands for itself, as
+        in Pillow's modes L, RGB and CMYK; of RGBA Pillow weighs the colours by the last one. "torch": as
         torch's `interpolate(antialias=True)` of uint8, and so torchvision; on a CPU bit for bit, like Pillow but with
         weights of 16 bits (without AVX2 or NEON torch itself does so for "bicubic" alone); on a GPU as "uint8".
     mean, std, scale : float or C floats, optional

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 from weakref import ref
@@ -17,12 +18,12 @@ from octopus.arrays.checks import check_known
 from octopus.arrays.launch import PreparedLaunch, launch
 from octopus.arrays.memo import UnreadableError, frozen, keep
 from octopus.arrays.plan import Place
-from octopus.arrays.results import check_out, itemsize, maker, new_view, result_memory, result_view
+from octopus.arrays.results import check_out, host_memory, itemsize, maker, new_view, result_memory, result_view
 from octopus.arrays.views import ArrayView, view
 from octopus.backends.cpu import get_num_threads
 from octopus.errors import InputError
-from octopus.images.sizes import Items, items_of, shapes_of, way_back
-from octopus.images.sources import Columns, Found, Geometry, geometry_of
+from octopus.images.sizes import Items, items_of, shapes_of, vertical_first, way_back
+from octopus.images.sources import Columns, Found, Geometry, by_axes, contiguous_strides, geometry_of, reach_of
 from octopus.images.spec import OPTIONS, make_spec
 from octopus.kernels.images import IMAGE
 from octopus.ragged.batch import RaggedBatch
@@ -53,9 +54,11 @@ class Pattern:
         self.geometry, self.engine, self.spec = geometry, engine, engine.spec
         self.model = replace(model, after=None)  # that is of these images alone, whose views tell it
         self.items = items_of(self.spec, geometry.sides, sizes)
-        self.shapes = shapes_of(self.spec, self.items)
+        self.shapes, self.sides = shapes_of(self.spec, self.items), geometry.sides
+        self.tall = vertical_first(self.spec, geometry.sides, self.items)
+        self.passes: tuple[Pattern, Pattern] | None = None  # of `vertical_pass`, once these are known
         self.staged = found.model.device != model.device
-        single = not (self.spec.letterbox or self.spec.max_rows or found.runs or found.views)
+        single = not (self.spec.letterbox or self.spec.max_rows or found.runs or found.views or len(self.tall))
         self.plain = single and not self.staged and found.model.family == model.family
         self.upload: Any = None  # what goes to the GPU, once that is known
         self.prepared: PreparedImages | None = None  # what a plain call needs, once that is known
@@ -193,6 +196,59 @@ def make_engine(operation: str, given: Mapping[str, Any], geometry: Geometry, de
     return CudaEngine(spec)
 
 
+def vertical_pass(
+    pattern: Pattern, found: Found, run: Callable[[Pattern, Found, Results], Any], new: Callable[[int], ArrayView]
+) -> tuple[Pattern, Found]:
+    """Do the vertical pass of tall images by `run`, in `new` memory of so many bytes; what is left of the call.
+
+    Images that a GPU works on are dealt with where they lie: the host's answer is the same, and less is uploaded.
+    """
+    if not len(pattern.tall):
+        return pattern, found
+    if pattern.staged:
+        run, new = run_on_host, _host_bytes
+    found = found.joined()
+    part = found._replace(images=(), views=[], pointers=found.pointers[pattern.tall], pillow=False)
+    first, rest = pattern.passes = pattern.passes or _passes(pattern, part)
+    out, images, pointers = new(first.items.shape[0]), list(found.images), found.pointers.copy()
+    run(first, part, Results(out))
+    pointers[pattern.tall] = out.pointer + first.items.out
+    for number in pattern.tall.tolist():
+        images[number] = out.owner  # which must outlive the call
+    return rest, found._replace(images=images, pointers=pointers)
+
+
+def _host_bytes(count: int) -> ArrayView:
+    return view(host_memory((count,), np.uint8), "memory")
+
+
+def _passes(pattern: Pattern, part: Found) -> tuple[Pattern, Pattern]:
+    """A call that makes each tall image as high as it becomes, (H, W, C), and the call on all behind it."""
+    whole, tall = pattern.geometry, pattern.tall
+    below, above = whole.reach
+    sides, last = whole.sides[tall], whole.last if isinstance(whole.last, bool) else whole.last[tall]
+    heights = np.broadcast_to(pattern.items.rows, len(whole.sides))[tall]
+    sizes = np.column_stack([heights, sides[:, 1]])
+    geometry = replace(
+        whole, channels=whole.held, order="RGB", shapes=whole.shapes[tall], last=last, strides=whole.strides[tall],
+        sides=sides, steps=whole.steps[tall], reach=(below if np.isscalar(below) else below[tall], above[tall]),
+    )  # fmt: skip
+    options = {"filter": pattern.spec.filter, "rounding": "pillow12", "dtype": "uint8", "layout": "NHWC"}
+    where = part.model.device
+    engine = make_engine("resize_each", options, geometry, where)
+    first = Pattern(part, sizes, geometry, engine, result_model(part.model, where))
+    made, rest = np.column_stack([sizes, np.full(len(tall), whole.held)]), copy(pattern)
+    shapes, strides, steps, sides = map(np.copy, (whole.shapes, whole.strides, whole.steps, whole.sides))
+    sides[tall], steps[tall] = sizes, contiguous_strides(made, 1)
+    shapes[tall], strides[tall] = by_axes(made, last, True), by_axes(steps[tall], last, True)
+    rest.geometry = replace(
+        whole, shapes=shapes, strides=strides, steps=steps, sides=sides, dense=False,
+        reach=reach_of(shapes, strides, 1, False),
+    )  # fmt: skip
+    rest.tall, rest.upload = tall[:0], None
+    return first, rest
+
+
 def table_of(geometry: Geometry, items: Items, pointers: Columns, count: int = 0) -> np.ndarray:
     """The table of `IMAGE` of images at `pointers`, but for the tiles, which the engine knows.
 
@@ -210,12 +266,13 @@ def table_of(geometry: Geometry, items: Items, pointers: Columns, count: int = 0
 
 def run_on_host(pattern: Pattern, found: Found, results: Results) -> None:
     """Do a call on the CPU."""
+    pattern, found = vertical_pass(pattern, found, run_on_host, _host_bytes)
     spec, items, joined = pattern.spec, pattern.items, found.joined()
     table = table_of(pattern.geometry, items, joined.pointers)
     prepared = pattern.engine.prepared(table, results.out)
     launch(prepared, (results.out.pointer,))
     if results.transform is not None:
-        results.transform.numpy()[...] = way_back(pattern.geometry.sides, items)
+        results.transform.numpy()[...] = way_back(pattern.sides, items)
     if results.mask is not None:
         rows = items.rows * items.columns // spec.patch**2
         results.mask.numpy()[...] = np.arange(items.shape[1]) < rows[:, None]

@@ -21,7 +21,7 @@ from octopus.images.calls import Pattern, Results
 from octopus.images.cuda import Launch
 from octopus.images.sources import Found, geometry_of, look
 from octopus.images.spec import OPTIONS, ImageSpec, capacity_of
-from octopus.images.upload import Upload, packing_kernel, room_for, tell_torch, upload_of
+from octopus.images.upload import Upload, packing_kernel, room_for, tell_torch, upload_of, vertical_pass_on
 from octopus.kernels.images import IMAGE
 from octopus.ragged.check import whole
 
@@ -38,7 +38,8 @@ class ImagePlan(Plan):
 
     One run with images on the GPU can be captured in a CUDA graph. The graph uploads the plan's table anew at each
     replay, and `update` writes other images and sizes into it between two replays. The plan must outlive the graph.
-    There is one such table: a second capture is refused, so make a plan for each graph.
+    There is one such table: a second capture is refused, so make a plan for each graph. With `rounding="pillow"` images
+    whose vertical pass comes first take memory and a launch of their own in each run, and are refused in a capture.
 
     Parameters
     ----------
@@ -199,6 +200,11 @@ class ImagePlan(Plan):
 
     def _graph_upload(self, pattern: Pattern, found: Found, like: Launch | None = None) -> Upload:
         """Write a table for replays; nothing is written if the launch that is captured can't do it."""
+        if len(pattern.tall):
+            raise InputError(
+                f"image {pattern.tall[0]} loses so many rows that Pillow begins with the vertical pass, for which a "
+                'captured graph has no launch; ask for rounding="pillow12", the order of passes of Pillow up to 12'
+            )
         upload = Upload(pattern, found, self.max_images + 1, like)
         upload.write(found, self._graph_slot, self._graph_table.pointer)
         return upload
@@ -243,6 +249,7 @@ class ImagePlan(Plan):
         if stream is not None:
             tell_torch(found, results.out, queue)
         if not gpu.is_capturing(queue):
+            pattern, found = vertical_pass_on(queue, pattern, found)
             upload, slot = upload_of(pattern, found), self._staging.take(self._room)
             upload.send(pattern, found, slot, self._table.pointer, results, queue)
             return

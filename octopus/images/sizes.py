@@ -219,6 +219,14 @@ def items_of(spec: ImageSpec, sides: Columns, sizes: Any) -> Items:
     return Items(made[:, 0], made[:, 1], 0, 0, begins, shape)
 
 
+def vertical_first(spec: ImageSpec, sides: Columns, items: Items) -> Columns:
+    """Numbers of the images whose vertical pass comes first: since Pillow 13, where more than two rows a column go."""
+    if not spec.tall_first:
+        return np.empty(0, np.int64)
+    rows, columns = sides[:, 0] - items.rows, sides[:, 1] - items.columns
+    return np.flatnonzero((rows > 0) & (rows > 2 * columns) & (columns != 0))
+
+
 def inner_places(height: int, width: int, sides: Columns) -> tuple[Columns, Columns, Columns, Columns]:
     """Rows, columns, top and left of images in letterboxed items of a height and a width.
 

@@ -21,7 +21,8 @@ from octopus.ragged.batch import RaggedBatch
 Columns = NDArray[np.int64]
 
 DTYPES, CHANNELS, LAYOUTS = ("uint8", "uint16", "float32"), (1, 3, 4), ("HWC", "CHW")
-_AXES = np.array([[0, 1, 2], [1, 2, 0]])  # of an image with channels last, first: rows, columns, channels
+# Of an image with channels last, first: rows, columns, channels; and of these the image's own axes.
+_AXES, _OWN_AXES = np.array([[0, 1, 2], [1, 2, 0]]), np.array([[0, 1, 2], [2, 0, 1]])
 
 _dtype, _shape, _strides, _flags = map(attrgetter, ("dtype", "shape", "strides", "flags"))
 
@@ -282,11 +283,12 @@ def reach_of(shapes: Columns, strides: Columns, item: int, dense: bool) -> tuple
     return np.minimum(spans, 0).sum(axis=1), np.maximum(spans, 0).sum(axis=1) + item
 
 
-def by_axes(columns: Columns, last: Any) -> Columns:
-    """Columns in the order rows, columns, channels."""
+def by_axes(columns: Columns, last: Any, back: bool = False) -> Columns:
+    """Columns in the order rows, columns, channels, or `back` from that to the images'."""
+    axes = _OWN_AXES if back else _AXES
     if isinstance(last, bool):
-        return columns if last else columns[:, _AXES[1]]
-    return np.take_along_axis(columns, _AXES[np.where(last, 0, 1)], axis=1)
+        return columns if last else columns[:, axes[1]]
+    return np.take_along_axis(columns, axes[np.where(last, 0, 1)], axis=1)
 
 
 def _may_be_channels(sides: Columns) -> Any:

@@ -24,7 +24,7 @@ from octopus.errors import InputError, shown
 from octopus.ragged.check import whole
 
 Filter: TypeAlias = Literal["nearest", "bilinear", "bicubic", "lanczos"]
-Rounding: TypeAlias = Literal["none", "uint8", "pillow", "torch"]
+Rounding: TypeAlias = Literal["none", "uint8", "pillow", "pillow12", "torch"]
 Layout: TypeAlias = Literal["NCHW", "NHWC"]
 Channels: TypeAlias = Literal["RGB", "BGR", "RGBA", "BGRA"]
 Source: TypeAlias = Literal["HWC", "CHW"]
@@ -91,7 +91,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 
-FIXED = ("pillow", "torch")  # in fixed point
+FIXED = ("pillow", "pillow12", "torch")  # in fixed point
 MAX_PATCH = 4096  # pixels of a patch's side, and of a merged block's
 LETTERBOX_PAD = 114.0  # the grey that detectors are trained with, as `crop_resize` has it
 
@@ -104,7 +104,7 @@ class ImageSpec:
     channels: int  # 1, 3 or 4
     filter: str
     antialias: bool
-    rounding: str
+    rounding: str  # of a launch: "pillow" is horizontal first, see `tall_first`
     gain: np.ndarray  # the normalisation as `value * gain + bias`, (C,), float32
     bias: np.ndarray
     pad: np.ndarray  # what an item has beyond the resized image, normalised
@@ -118,6 +118,7 @@ class ImageSpec:
     merge: int = 1
     temporal: int = 1
     max_rows: int | None = None  # of every image, if a mask says which of them are its own
+    tall_first: bool = False  # whether tall images begin with the vertical pass, see `sizes.vertical_first`
 
     @cached_property
     def values(self) -> int:
@@ -163,8 +164,8 @@ def make_spec(source: str, channels: int, operation: str, /, **given: Any) -> Im
         LETTERBOX_PAD if own.get("letterbox") and asked["pad_value"] is None else asked.get("pad_value"), gain, bias
     )
     return ImageSpec(
-        source, channels, filter, antialias, rounding, gain, bias, pad, dtype, kind,
-        asked["order" if kind == "rows" else "layout"], **own,
+        source, channels, filter, antialias, rounding.removesuffix("12"), gain, bias, pad, dtype, kind,
+        asked["order" if kind == "rows" else "layout"], tall_first=rounding == "pillow" and filter != "nearest", **own,
     )  # fmt: skip
 
 

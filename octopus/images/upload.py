@@ -24,7 +24,7 @@ from octopus.backends.cpu.threads import launch_telling, share
 from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import is_capturing
 from octopus.errors import InputError
-from octopus.images.calls import Pattern, PreparedImages, Results, table_of
+from octopus.images.calls import Pattern, PreparedImages, Results, table_of, vertical_pass
 from octopus.images.cuda import Launch
 from octopus.images.sizes import way_back
 from octopus.images.sources import Columns, Found, Geometry, by_axes, contiguous_strides, reach_of
@@ -206,7 +206,7 @@ class Upload:
         placed, begins = self._table["out"][:count], pattern.items.out
         self._order = None if placed.tobytes() == begins.tobytes() else begins.searchsorted(placed)
         self._prepared = self.launch.kernel.prepared(self.launch, self.records)
-        self._way = way_back(pattern.geometry.sides, pattern.items) if pattern.spec.letterbox else None
+        self._way = way_back(pattern.sides, pattern.items) if pattern.spec.letterbox else None
 
     def write(
         self, found: Found, slot: Slot, device: int, told: Callable[[int], Any] = lambda end: None, pixels: bool = True
@@ -294,8 +294,8 @@ def run_on_gpu(pattern: Pattern, found: Found, results: Results, reserved: Any, 
         raise InputError(
             "a call can't be captured in a graph, since it reserves memory; make an ImagePlan and run that"
         )
-    upload, kept = upload_of(pattern, found), _thread.__dict__
-    if pattern.plain and not given and queue is reserved and upload.nbytes <= SHORT:
+    kept = _thread.__dict__
+    if pattern.plain and not given and queue is reserved and (upload := upload_of(pattern, found)).nbytes <= SHORT:
         known = kept.setdefault("short", {})  # memory for tables, one after the other on each stream
         short = known.get(queue)
         if short is None:
@@ -313,10 +313,24 @@ def run_on_gpu(pattern: Pattern, found: Found, results: Results, reserved: Any, 
         for array in results[1:]:
             if array is not None and isinstance(array.owner, memory.DeviceArray):
                 array.owner.release_on(queue)
+    _send(*vertical_pass_on(queue, pattern, found), results, queue)
+
+
+def _send(pattern: Pattern, found: Found, results: Results, queue: Any) -> None:
+    """Queue a call, in memory that this thread's calls share."""
+    upload, kept = upload_of(pattern, found), _thread.__dict__
     name, turns = ("pixels", 2) if pattern.staged else ("tables", 4)
     slot = (kept.get(name) or kept.setdefault(name, Staging(turns))).take(upload.room)
     own = memory.DeviceArray((upload.nbytes,), np.uint8, stream=queue) if pattern.staged else None
     upload.send(pattern, found, slot, slot.twin(queue) if own is None else own.pointer, results, queue)
+
+
+def vertical_pass_on(queue: Any, pattern: Pattern, found: Found) -> tuple[Pattern, Found]:
+    """`vertical_pass`, on a stream where images lie on its GPU."""
+    return vertical_pass(
+        pattern, found, lambda first, part, made: _send(first, part, made, queue),
+        lambda count: view(memory.DeviceArray((count,), np.uint8, stream=queue), "memory"),
+    )  # fmt: skip
 
 
 def tell_torch(found: Found, out: ArrayView, queue: Any) -> None:

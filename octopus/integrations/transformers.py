@@ -41,7 +41,7 @@ from octopus.integrations.common import (
 
 TESTED = ("5.17", "5.18", "5.19", "5.20", "5.21", "5.22", "5.23", "5.24")
 
-VERTICAL_FIRST = 13  # the first version of Pillow that begins with the vertical pass where that is less work
+VERTICAL_FIRST = 13  # the first version of Pillow with rounding="pillow", others have "pillow12"
 MOST_KINDS = 16  # of calls whose options are kept, for each processor
 DTYPES = ("float32", "float16", "bfloat16")
 SIDES = ("height", "width", "shortest_edge", "longest_edge", "max_height", "max_width")  # of a `SizeDict`
@@ -107,7 +107,8 @@ class Call(NamedTuple):
         asked, floats, filter = self.asked, self.floats, _filter_of(self)
         whole = not (asked["do_rescale"] or asked["do_normalize"] or floats)
         normal = asked["do_normalize"]
-        rounding = "pillow" if self.pil else "torch" if self.on_cpu and _fixed_point(filter) else "uint8"
+        fixed = "pillow" if self.pil and _pillow() >= VERTICAL_FIRST else "pillow12"
+        rounding = fixed if self.pil else "torch" if self.on_cpu and _fixed_point(filter) else "uint8"
         return {
             "filter": filter, "rounding": "none" if floats else rounding, "antialias": True,
             "mean": asked["image_mean"] if normal else None, "std": asked["image_std"] if normal else None,
@@ -173,21 +174,20 @@ def batch(call: Call) -> Any:
         sizes = [_size_of(call, *sides) for sides in call.sides]
     else:
         sizes = []
-    images = _in_order(call, sizes)
     if middle is not None and known == {"shortest_edge"}:
         cut = middle.height, middle.width
         if call.pil and (((lack := cut - np.array(sizes)) > 0) & (lack % 2 == 1)).any():
             raise UnknownError("an odd number of pixels is missing to crop_size, which Pillow's backend pads first")
-        made = call.launch("resize", images, size=cut, crop="center", shortest=size.shortest_edge)
+        made = call.launch("resize", call.images, size=cut, crop="center", shortest=size.shortest_edge)
     elif len(set(sizes)) == 1:
-        made = call.launch("resize", images, size=sizes[0])
+        made = call.launch("resize", call.images, size=sizes[0])
         made = made if middle is None else _middle(made, middle)
     elif middle is not None:
         raise UnknownError("the middle of images of different size is known for size={'shortest_edge': ...} alone")
     elif call.dtype == "bfloat16":
         raise UnknownError("images of several sizes can't be bfloat16 here")
     else:
-        made = list(call.launch("resize_each", images, sizes))
+        made = list(call.launch("resize_each", call.images, sizes))
     if asked["do_pad"] and (asked["pad_size"] or isinstance(made, list)):
         made = call.processor.pad(list(made), pad_size=asked["pad_size"], disable_grouping=True)
     return call.answer(pixel_values=made if isinstance(made, list) else call.listed(made))
@@ -257,29 +257,7 @@ def fit_rows(call: Call) -> Any:
 def _rows(call: Call, rule: Callable[[], Any], **own: Any) -> Any:
     """Patch rows at the sizes of a rule, or without `do_resize`, which needs no limits, at those that images have."""
     sizes = call.once("sizes", rule) if call.asked["do_resize"] else np.asarray
-    if not call.pil:
-        return call.launch("patch_rows", call.images, sizes, **own)
-    sizes = sizes(np.array(call.sides))
-    return call.launch("patch_rows", _in_order(call, sizes), sizes, **own)
-
-
-def _in_order(call: Call, sizes: Any) -> list[Any]:
-    """The images, those at their final size already whose vertical pass comes first in Pillow.
-
-    Since version 13 that is so where more than twice as many rows as columns go. Such images are resized lying on their
-    side, so that the pass that is first here is that one; the launch for all then finds nothing left to resize.
-    """
-    images = list(call.images)
-    if not call.pil or _pillow() < VERTICAL_FIRST or (filter := _filter_of(call)) == "nearest":
-        return images
-    lost = np.array(call.sides) - sizes
-    turned = np.flatnonzero((lost[:, 0] > 0) & (lost[:, 0] > 2 * lost[:, 1]))
-    if len(turned):
-        lying, goals = [images[i].swapaxes(1, 2) for i in turned], np.array(sizes)[turned, ::-1]
-        made = ops.resize_each(lying, goals, filter=filter, rounding="pillow", dtype="uint8", source="CHW")
-        for i, item in zip(turned, made, strict=True):
-            images[i] = item.swapaxes(1, 2)
-    return images
+    return call.launch("patch_rows", call.images, sizes, **own)
 
 
 @cache

@@ -209,3 +209,16 @@ def test_a_call_waits_for_those_who_write_its_own_images(gpu):
         gpu.waits.clear()
         images.resize(given, 6)
         assert {other for _, other in gpu.waits} == {handle}
+
+
+def test_pillows_vertical_pass_is_a_launch_before_and_refused_in_a_graph(gpu):
+    """Of images on the host it is done there."""
+    given, calls = pixels(), {"rounding": "pillow", "dtype": "uint8", "source": "HWC"}
+    for device, there, launches in (("cuda", given, 1), ("cuda", list(map(gpu.put, given)), 2), ("cpu", given, 0)):
+        counted = Counted(gpu)
+        images.resize_each(there, SIZES, device=device, **calls)
+        assert counted.since()[3] == launches
+    plan = images.ImagePlan("resize_each", there := list(map(gpu.put, given)), 3, result_pixels=200, **calls)
+    gpu.captured.add(5)
+    with pytest.raises(InputError, match=r'image 0 loses so many rows .* ask for rounding="pillow12"'):
+        plan.run(there, SIZES, stream=5)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from images_case import noise, run, spec_of
 
+from octopus import RaggedBatch, images
 from octopus.images.cpu import CpuEngine
 from octopus_study.reference import images as reference
 
@@ -18,13 +19,18 @@ SIDES = [
 ]  # fmt: skip
 
 
-def pillow(image, size, filter):
-    """Pillow's answer, the horizontal pass first: since version 13 a single call may begin with the other one."""
+def pillow(image, size, filter, rounding="pillow12"):
+    """The installed Pillow's answer, or that of an order of passes: since version 13 a call may begin with either."""
     module = pytest.importorskip("PIL.Image")
-    kind = getattr(module.Resampling, filter.upper())
-    (height, width), before = size, image.shape[0]
+    kind, steps = getattr(module.Resampling, filter.upper()), [size[::-1]]
+    if rounding == "pillow12":
+        steps = [(size[1], image.shape[0]), *steps]
+    elif int(pytest.importorskip("PIL").__version__.split(".")[0]) < 13:
+        pytest.skip("Pillow is older than what rounding='pillow' means")
     picture = module.fromarray(image.squeeze(2) if image.shape[2] == 1 else image, MODES[image.shape[2]])
-    return np.asarray(picture.resize((width, before), kind).resize((width, height), kind)).reshape(*size, -1)
+    for step in steps:
+        picture = picture.resize(step, kind)
+    return np.asarray(picture).reshape(*size, -1)
 
 
 def random_sides(rng, count):
@@ -33,29 +39,41 @@ def random_sides(rng, count):
     return [(tuple(before), tuple(after)) for before, after in sides.tolist()]
 
 
-@pytest.mark.parametrize("filter", FILTERS)
-def test_pillow_bit_for_bit(filter):
-    rng = np.random.default_rng(FILTERS.index(filter))
-    sides = SIDES + random_sides(rng, 500)
-    images = [noise(rng, *before) for before, _ in sides]
-    spec = spec_of(filter=filter, rounding="pillow", dtype="uint8", layout="NHWC")
-    flat = run(images, [after for _, after in sides], spec)
-    wrong, at = [], 0
-    for image, (_, after) in zip(images, sides, strict=True):
-        expected = pillow(image, after, filter)
-        if not np.array_equal(flat[at : at + expected.size], expected.ravel()):
-            wrong.append((image.shape, after))
-        at += expected.size
-    assert not wrong
+def tall_sides(rng, count):
+    """Pairs of sizes on both sides of the limit at which Pillow's vertical pass comes first: both passes shrink."""
+    for _ in range(count):
+        height, width, lost = (int(rng.integers(1, most)) for most in (60, 60, 90))
+        yield (height + 2 * lost + int(rng.integers(-1, 3)), width + lost), (height, width)
 
 
+@pytest.mark.parametrize("rounding", ["pillow", "pillow12"])
+@pytest.mark.parametrize("channels", [1, 3, 4])
 @pytest.mark.parametrize("filter", FILTERS)
-def test_reference_is_pillow(filter):
+def test_the_installed_pillow_bit_for_bit(filter, channels, rounding):
+    """By functions and plans, of images with channels last and first, and of a batch of them."""
+    rng = np.random.default_rng(channels)
+    sides = SIDES + random_sides(rng, 120) + list(tall_sides(rng, 60))
+    given, sizes = [noise(rng, *before, channels) for before, _ in sides], [after for _, after in sides]
+    options = {"filter": filter, "rounding": rounding, "dtype": "uint8", "layout": "NHWC"}
+    made = images.resize_each(given, sizes, source="HWC", **options)
+    right = [pillow(image, size, filter, rounding) for image, size in zip(given, sizes, strict=True)]
+    assert [pair for pair, *both in zip(sides, made, right, strict=True) if not np.array_equal(*both)] == []
+    planes = [np.ascontiguousarray(image.transpose(2, 0, 1)) for image in given]
+    pixels = int(np.prod(sizes, axis=1).sum())
+    plan = images.ImagePlan("resize_each", planes, len(planes), result_pixels=pixels, source="CHW", **options)
+    assert np.array_equal(plan.run(planes, sizes).values, made.values)
+    answer = images.resize(RaggedBatch.from_list(given), (9, 31), source="HWC", **options)
+    assert np.array_equal(answer, [pillow(image, (9, 31), filter, rounding) for image in given])
+
+
+@pytest.mark.parametrize("rounding", ["pillow", "pillow12"])
+@pytest.mark.parametrize("filter", FILTERS)
+def test_reference_is_pillow(filter, rounding):
     rng = np.random.default_rng(5)
-    for before, after in SIDES + random_sides(rng, 40):
+    for before, after in SIDES + random_sides(rng, 20) + list(tall_sides(rng, 20)):
         image = noise(rng, *before)
-        expected = pillow(image, after, filter)
-        assert np.array_equal(reference.resized(image, after, filter, rounding="pillow"), expected), (before, after)
+        expected = pillow(image, after, filter, rounding)
+        assert np.array_equal(reference.resized(image, after, filter, rounding=rounding), expected), (before, after)
 
 
 def torch_resized(image, size, filter, antialias):

@@ -78,7 +78,11 @@ def resized(
     """One image (H, W, C) at a size (height, width), in float64."""
     down = weights(image.shape[0], size[0], filter, antialias)
     across = weights(image.shape[1], size[1], filter, antialias)
-    if rounding in ("pillow", "torch"):
+    if rounding in ("pillow", "pillow12", "torch"):
+        lost = np.subtract(image.shape[:2], size)
+        if rounding == "pillow" and filter != "nearest" and lost[0] > max(2 * lost[1], 0):  # the vertical pass first
+            image = _fixed_pass(down, image.astype(np.int64), rounding)
+            down = np.eye(size[0])
         rows = _fixed_pass(across, image.astype(np.int64).transpose(1, 0, 2), rounding).transpose(1, 0, 2)
         return _fixed_pass(down, rows, rounding).astype(np.float64)
     rows = np.einsum("xc,rck->rxk", across, image.astype(np.float64), optimize=True)

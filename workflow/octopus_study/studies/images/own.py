@@ -131,7 +131,7 @@ class PillowRounding(Octopus):
     """The same with Pillow's fixed point, bit for bit."""
 
     name = "octopus-pillow"
-    way = "pillow"
+    way = "pillow12"
     right, tolerance = BETWEEN, TOLERANCE[BETWEEN]
 
 

@@ -29,7 +29,7 @@ IMAGES = Batch(BATCH, (256, 256), (1024, 1024))
 LEVEL = 1 / 255 / 0.5
 OPTIONS = {"filter": "bicubic", "scale": 255, "mean": 0.5, "std": 0.5, "source": "HWC"}
 # torchvision rounds after each pass on a CPU alone; Pillow's passes are the same on any device, hardly a level off.
-ROUNDINGS = {"cpu": "torch", "cuda": "pillow"}
+ROUNDINGS = {"cpu": "torch", "cuda": "pillow12"}
 
 
 class Folder:

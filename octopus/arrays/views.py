@@ -19,6 +19,7 @@ from octopus.backends.cuda.device import LEGACY
 from octopus.errors import InputError, shown_type
 
 _NO_BYTES = ctypes.c_char * 0
+MOST_STEP = 1 << 48  # bytes: no address space is larger
 
 
 @dataclass(slots=True)
@@ -139,7 +140,7 @@ def view(array: Any, name: str) -> ArrayView:
     if library == "torch":
         return _view_torch(array, name)
     if hasattr(array, "__cuda_array_interface__"):
-        return _view_interface(array)
+        return _view_interface(array, name)
     if hasattr(array, "__dlpack__"):
         return _view_dlpack(array, name)
     from octopus.arrays.pillow import Raster, is_pillow, rasters
@@ -270,10 +271,17 @@ def _numpy_dtype(torch_dtype: Any) -> np.dtype | None:
         return None
 
 
-def _view_interface(array: Any) -> ArrayView:
+def _check_steps(shape: tuple[int, ...], strides: tuple[int, ...], name: str) -> None:
+    """No memory reaches so far; some libraries export the step of a flipped axis so (cupy#10172)."""
+    if any(side > 1 and abs(step) >= MOST_STEP for side, step in zip(shape, strides, strict=True)):
+        raise InputError(f"{name} of shape {shape} has impossible strides of {strides} bytes; pass a contiguous copy")
+
+
+def _view_interface(array: Any, name: str) -> ArrayView:
     interface = array.__cuda_array_interface__
     shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
     strides = tuple(interface.get("strides") or c_strides(shape, dtype))
+    _check_steps(shape, strides, name)
     library = family(array)
     ordinal = array.device.id if library == "cupy" else None
     after = None if library == "cupy" else interface.get("stream")  # CuPy: its current stream is used anyway
@@ -283,7 +291,10 @@ def _view_interface(array: Any) -> ArrayView:
 def _view_dlpack(array: Any, name: str) -> ArrayView:
     kind, ordinal = (int(value) for value in array.__dlpack_device__())
     if kind in (1, 3):  # kDLCPU, kDLCUDAHost
-        host = np.from_dlpack(array)
+        try:
+            host = np.from_dlpack(array)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise InputError(f"{name} can't be read by DLPack: {error}; pass a NumPy array") from error
         return ArrayView(host.ctypes.data, host.shape, host.strides, host.dtype, "cpu", "other", host)
     if kind not in (2, 13):  # kDLCUDA, kDLCUDAManaged
         raise InputError(f"{name} lies on a device of DLPack type {kind}; move it to the CPU or a CUDA device")
@@ -295,4 +306,5 @@ def _view_dlpack(array: Any, name: str) -> ArrayView:
     strides = c_strides(shape, dtype)
     if memory.strides:  # which DLPack counts in elements
         strides = tuple(step * dtype.itemsize for step in memory.strides)
+    _check_steps(shape, strides, name)
     return ArrayView(memory.ptr, shape, strides, dtype, "cuda", "other", memory, ordinal, LEGACY)

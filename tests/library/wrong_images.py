@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from exported import Exported
 from wrong_calls import Equal, Later, no_gpu, python, read_only, rows, same, too_much, torch
 
 from octopus import RaggedBatch, images
@@ -17,6 +18,14 @@ BATCH = RaggedBatch.from_list(IMAGES)
 FLOATS = [image / np.float32(255) for image in IMAGES]
 LINE = [np.zeros((1, 5, 1), np.uint8)]
 SHARED = np.zeros((2, 3, 4, 5), np.float32)
+
+
+class Elsewhere:
+    """On a GPU, flipped, and exported as CuPy does by DLPack (cupy#10172)."""
+
+    __cuda_array_interface__ = {  # noqa: RUF012
+        "shape": (4, 5, 3), "typestr": "|u1", "data": (64, False), "version": 3, "strides": (15, 3, 2 - 2**63),
+    }  # fmt: skip
 
 
 def resize(images_=IMAGES, size=(4, 5), **options):
@@ -84,6 +93,8 @@ ROWS = [
         (torch(lambda t: [t.zeros(3, 4, 4, dtype=t.bfloat16)], "bfloat16"), "bfloat16"),
         (torch(lambda t: [t.zeros(3, 4, 4, device="meta")], "meta"), "image 0 lies on meta"),
         (torch(lambda t: [TALL, t.zeros(3, 4, 4)], "mixed"), "image 0 of uint8 and image 1 of float32"),
+        ([Elsewhere()], "image 0 of shape (4, 5, 3) has impossible strides of (15, 3, -9223372036854775806) bytes"),
+        ([Exported(TALL.astype("U1"))], "image 0 can't be read by DLPack: "),
         (tuple(IMAGES), same()), ([TALL[::-1][::-1], WIDE.copy()[:, ::-1][:, ::-1]], same()),
         ([read_only(TALL), WIDE], same()), ([image.transpose(2, 0, 1) for image in IMAGES], same()),
         ([TALL, WIDE.transpose(2, 0, 1)], same()), (BATCH, same()),

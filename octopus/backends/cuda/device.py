@@ -67,9 +67,11 @@ def _driver_problem() -> str | None:
         from cuda.bindings import driver
 
         status, count = (*driver.cuInit(0), *driver.cuDeviceGetCount())[0], driver.cuDeviceGetCount()[1]
+        chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+        note = "" if chosen is None else f" (CUDA_VISIBLE_DEVICES={chosen})"
         if status != driver.CUresult.CUDA_SUCCESS:
-            return f"the NVIDIA driver answers {status.name}"
-        return None if count else "the NVIDIA driver reports no device"
+            return f"the NVIDIA driver answers {status.name}{note}"
+        return None if count else f"the NVIDIA driver reports no device{note}"
     except (ImportError, RuntimeError, OSError) as error:
         return f"the NVIDIA driver can't be loaded ({error})"
 

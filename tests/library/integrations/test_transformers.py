@@ -228,11 +228,14 @@ INPUTS = {
 }
 
 
-@pytest.mark.parametrize("form", INPUTS)
+@pytest.mark.parametrize("form", [*INPUTS, "mixed"])
 @pytest.mark.parametrize("kind", ["Qwen2-VL", "CLIP"])
 def test_inputs(kind, form, backend):
+    """As the original: each kind of image, and all kinds in one call."""
     name, _ = PROCESSORS[kind]
-    compare(make(named(name, backend)), [INPUTS[form](one) for one in pictures()], backend, return_tensors="pt")
+    forms = list(INPUTS.values()) if form == "mixed" else [INPUTS[form]]
+    given = [forms[number % len(forms)](one) for number, one in enumerate(pictures())]
+    compare(make(named(name, backend)), given, backend, return_tensors="pt")
 
 
 @pytest.mark.parametrize("mode", ["L", "RGBA", "P", "LA", "CMYK", "1"])

@@ -7,10 +7,13 @@ import pickle
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fake_sensors import FakeBoard, JetsonTree
 
+from octopus.backends import cuda
+from octopus.backends.cuda import device
 from octopus_study.doctor import MISSING, OK, _opened
 from octopus_study.measure import _nvml
 from octopus_study.power import hwmon
@@ -60,6 +63,21 @@ def test_another_chip_may_number_its_voltages_as_it_likes(tmp_path: Path) -> Non
     assert isinstance(hwmon.read(tree.chip / "in7_input"), MilliVolt)
     with pytest.raises(SensorError, match="no such chip"):
         Ina3221Source(tmp_path)
+
+
+def test_a_board_with_other_chips_is_refused_and_says_which(tmp_path: Path) -> None:
+    """As on an AGX Thor: its input is an INA238, its INA3221 has no VDD_IN, and its sockets look like supplies."""
+    module, socket = JetsonTree(tmp_path, "hwmon1"), JetsonTree(tmp_path, "hwmon2")
+    module.write("name", "ina238")
+    module.write("power1_input", 55_000_000)
+    socket.write("name", "ucsi_source_psy_2_00081")
+    with pytest.raises(SensorError, match="no such chip; the board has ina238, ucsi_source_psy_2_00081"):
+        Ina3221Source(tmp_path)
+    rails = JetsonTree(tmp_path, "hwmon3")
+    rails.write("in1_label", "VDD_CPU_SOC_MSS")
+    with pytest.raises(SensorError, match="no channel is labelled VDD_IN; labels: VDD_CPU_GPU_CV, VDD_CPU_SOC_MSS"):
+        Ina3221Source(tmp_path)
+    assert hwmon.read(module.chip / "power1_input") == MicroWatt(55_000_000, Channel("hwmon1", 1))
 
 
 def test_the_voltage_is_read_before_and_after_the_current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,8 +175,42 @@ def test_a_board_that_tells_less_is_read_by_the_next_best(broken: str, found: tu
 def test_a_slice_of_a_board_has_no_power_of_its_own() -> None:
     board = FakeBoard()
     board.mig = (1, 1)
-    with pytest.raises(SensorError, match="MIG: its power is that of the whole board"):
+    with pytest.raises(SensorError, match="MIG: its power is that of the whole board") as caught:
         NvmlSource(board, "board")
+    assert caught.value.check == "scope"
+
+
+@pytest.mark.parametrize(("chosen", "place"), [("1,0", 1), ("GPU-8d1f2b", 0), ("MIG-3e1a", 1), ("", None), ("9", None)])
+def test_the_sensor_is_of_the_board_that_cuda_was_told_to_use(
+    chosen: str, place: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However CUDA_VISIBLE_DEVICES names it: the driver says where its first device is, and NVML takes that."""
+    driver = SimpleNamespace(
+        CUresult=SimpleNamespace(CUDA_SUCCESS=0),
+        cuInit=lambda flags: (0 if place is not None else SimpleNamespace(name="CUDA_ERROR_NO_DEVICE"),),
+        cuDeviceGetCount=lambda: (0, 1),
+        cuDeviceGet=lambda number: (0, number),
+        cuDeviceGetPCIBusId=lambda size, device: (0, f"0000:0{place}:00.0\0".encode()),
+    )
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
+    monkeypatch.setattr("cuda.bindings.driver", driver, raising=False)
+    monkeypatch.setattr(device, "driver", lambda: driver)
+    monkeypatch.setattr(cuda, "missing", device.missing.__wrapped__)
+    board = FakeBoard(instant=False)
+    board.nvmlInit = lambda: None
+    board.nvmlDeviceGetHandleByPciBusId = lambda address: address
+    board.nvmlDeviceGetPowerUsage = lambda address: 1000 * (7 + int(address[6]))
+    monkeypatch.setitem(sys.modules, "pynvml", board)
+    _nvml.session.cache_clear()
+    try:
+        if place is not None:
+            assert NvmlSource().read().power.watts == 7 + place
+            return
+        words = "CUDA_VISIBLE_DEVICES is empty" if not chosen else "CUDA_ERROR_NO_DEVICE .CUDA_VISIBLE_DEVICES=9"
+        with pytest.raises(SensorError, match=words):
+            SourceSpec("nvml").open()
+    finally:
+        _nvml.session.cache_clear()
 
 
 def test_the_board_is_the_one_of_cuda(monkeypatch: pytest.MonkeyPatch) -> None:

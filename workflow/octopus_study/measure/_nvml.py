@@ -28,10 +28,12 @@ def session() -> tuple[Any, Any] | None:
 
 def pci_address() -> str:
     """Return the PCI address of CUDA's first device, as NVML writes it."""
-    from cuda.bindings import driver
+    from octopus.backends import cuda
 
-    driver.cuInit(0)
-    status, device = driver.cuDeviceGet(0)
+    if why := cuda.missing():
+        raise RuntimeError(why)
+    driver = cuda.device.driver()
+    _, device = driver.cuDeviceGet(0)
     status, address = driver.cuDeviceGetPCIBusId(13, device)
     if status != driver.CUresult.CUDA_SUCCESS:
         raise RuntimeError(f"cuDeviceGetPCIBusId answers {status.name}")

@@ -8,6 +8,7 @@ file can't give a power whatever a caller believes it to be. What can't be read 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
@@ -91,6 +92,14 @@ def chip_name(chip: Path) -> str:
 
 def chips(root: Path, driver: str) -> list[Path]:
     """Return the folders of all chips of a driver below ``<root>/sys/class/hwmon``, in order of their numbers."""
-    folders = (root / "sys" / "class" / "hwmon").glob("hwmon*")
-    found = [folder for folder in folders if chip_name(folder) == driver]
+    found = [folder for folder in _folders(root) if chip_name(folder) == driver]
     return sorted(found, key=lambda folder: (len(folder.name), folder.name))
+
+
+def names(root: Path) -> list[str]:
+    """Return the drivers' names of all chips."""
+    return sorted({chip_name(folder) for folder in _folders(root)} - {""})
+
+
+def _folders(root: Path) -> Iterable[Path]:
+    return (root / "sys" / "class" / "hwmon").glob("hwmon*")

@@ -52,7 +52,8 @@ class Ina3221Source(PowerSource):
     def __init__(self, root: str | Path = "/") -> None:
         self._chips = hwmon.chips(Path(root), hwmon.INA3221)
         if not self._chips:
-            raise SensorError("no such chip")
+            others = hwmon.names(Path(root))
+            raise SensorError("no such chip" + (f"; the board has {', '.join(others)}" if others else ""))
         self._chip, self._number = _the_channel(self._chips, MODULE_RAIL)
         self.read()
 

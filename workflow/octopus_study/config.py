@@ -115,20 +115,8 @@ else:
 
 
 def load_config(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Config:
-    """Read a configuration file, apply overrides and check every key.
-
-    Parameters
-    ----------
-    path
-        A YAML file; keys that it leaves out have the defaults of `Config`.
-    overrides
-        Values by key; a key of a section is written with a dot (`measure.max_seconds`).
-
-    Raises
-    ------
-    InputError
-        If the file can't be read or is no YAML mapping, or a key or value isn't allowed.
-    """
+    """Read a YAML file, apply overrides by key (that of a section with a dot, `measure.max_seconds`), and check every
+    key; what is left out has the defaults of `Config`. `InputError` says which key or value isn't allowed."""
     try:
         values = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
     except (OSError, yaml.YAMLError) as error:

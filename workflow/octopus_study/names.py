@@ -43,58 +43,27 @@ GREY, LIGHT = "#6E6E6E", "#D9D9D9"
 
 
 class Library(NamedTuple):
-    """A library that Octopus is compared with, or that a study runs.
+    """A library that Octopus is compared with, or that a study runs."""
 
-    Attributes
-    ----------
-    name : str
-        What people call it; empty where no text names it.
-    packages : tuple of str
-        Names of its builds in the package index; their versions go into the provenance.
-    extra : str
-        Extra of the artifact that installs the first of them; empty for a dependency.
-    install : str
-        How to get it where no extra may bring it.
-    """
-
-    name: str
-    packages: tuple[str, ...]
-    extra: str = ""
-    install: str = ""
+    name: str  # what people call it; empty where no text names it
+    packages: tuple[str, ...]  # its builds in the package index, whose versions go into the provenance
+    extra: str = ""  # of the artifact, that installs the first of them; empty for a dependency
+    install: str = ""  # how to get it where no extra may bring it
 
 
 class MethodRow(NamedTuple):
-    """A method's row.
+    """A method's row."""
 
-    Attributes
-    ----------
-    name : str
-        In the rows of results.
-    label : str
-        Its human name.
-    colour, marker : str
-        In figures; empty for the default.
-    short : str
-        Its human name where a column is narrow; empty if `label` is short enough.
-    library : str
-        Of `LIBRARIES`; empty for Octopus' own and for NumPy.
-    target : str
-        ``module:class`` in `baselines` of what the arena runs; empty where a study makes the method itself.
-    listed : bool
-        Whether the arena's tables list it although it has no target.
-    like : str
-        Octopus' method with the same answer, with which it is compared.
-    """
-
-    name: str
-    label: str
-    colour: str = ""
+    name: str  # in the rows of results
+    label: str  # its human name
+    colour: str = ""  # of figures, like `marker`; empty for the default
     marker: str = ""
-    short: str = ""
-    library: str = ""
+    short: str = ""  # its human name where a column is narrow; empty if `label` is short enough
+    library: str = ""  # of `LIBRARIES`; empty for Octopus' own and for NumPy
+    # ``module:class`` in `baselines` of what the arena runs; empty where a study makes the method itself
     target: str = ""
-    listed: bool = False
-    like: str = "octopus"
+    listed: bool = False  # whether the arena's tables list it although it has no target
+    like: str = "octopus"  # Octopus' method with the same answer, with which it is compared
 
 
 _NAMES = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
@@ -234,26 +203,13 @@ def packages() -> tuple[str, ...]:
 
 
 class Facts(NamedTuple):
-    """What the names of a row say, as columns; empty, and of threads 0, where they don't say it.
+    """What the names of a row say, as columns; empty, and of threads 0, where they don't say it."""
 
-    Attributes
-    ----------
-    scope : str
-        What a power or energy is that of, such as ``gpu_board``.
-    threads : int
-    dtype : str
-    distribution : str
-        Of sizes: ``large``, a mix of images, a scene.
-    operation : str
-        What is done with them: ``blur3x3``, ``light``, ``antialias``, ``step64``.
-    model : str
-    """
-
-    scope: str = ""
+    scope: str = ""  # what a power or energy is that of, such as ``gpu_board``
     threads: int = 0
     dtype: str = ""
-    distribution: str = ""
-    operation: str = ""
+    distribution: str = ""  # of sizes: ``large``, a mix of images, a scene
+    operation: str = ""  # what is done with them: ``blur3x3``, ``light``, ``antialias``, ``step64``
     model: str = ""
 
 

@@ -20,21 +20,12 @@ class MethodStatus(StrEnum):
 
 
 class Answer(str):
-    """A status with its reason; as text ``different: why``.
-
-    Attributes
-    ----------
-    status : MethodStatus
-    reason : str
-        As a reader sees it; empty of what is the same or wasn't compared.
-    error : float or None
-        The largest error of a different answer, where it has a size.
-    """
+    """A status with its reason; as text ``different: why``."""
 
     __slots__ = ("error", "reason", "status")
     status: MethodStatus
-    reason: str
-    error: float | None
+    reason: str  # as a reader sees it; empty of what is the same or wasn't compared
+    error: float | None  # the largest error of a different answer, where it has a size
 
     def __new__(cls, status: str, reason: str = "", error: float | None = None) -> Self:
         answer = super().__new__(cls, f"{status}: {reason}" if reason else str(status))
@@ -103,13 +94,7 @@ def as_answer(said: str) -> Answer:
 
 @cache
 def read_answer(text: str) -> Answer:
-    """Return the answer of a row of the first schema, which held it as one sentence.
-
-    Raises
-    ------
-    ValueError
-        It begins with no status.
-    """
+    """Return the answer of a row of the first schema, which held it as one sentence."""
     status, _, reason = text.partition(": ")
     kind = MethodStatus(status)
     if kind is MethodStatus.UNAVAILABLE:

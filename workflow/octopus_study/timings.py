@@ -16,26 +16,13 @@ REPORT = "report"  # the step after the studies: numbers, figures, tables, page 
 
 
 class Timing(NamedTuple):
-    """One step of one target of `make` on one machine.
+    """One step of one target of `make` on one machine."""
 
-    Attributes
-    ----------
-    target : str
-        What follows `make`.
-    device : {"cpu", "cuda"}
-    step : str
-        A study, `install`, `report`, or `all` for the whole command, installation included.
-    seconds : int
-    where : str
-        Machine and cores.
-    commit, day : str
-    """
-
-    target: str
-    device: str
-    step: str
+    target: str  # what follows `make`
+    device: str  # ``cpu`` or ``cuda``
+    step: str  # a study, `install`, `report`, or `all` for the whole command, installation included
     seconds: int
-    where: str
+    where: str  # machine and cores
     commit: str
     day: str
 

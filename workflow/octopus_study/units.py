@@ -59,24 +59,12 @@ def sizes(kind: str) -> dict[str, float]:
 
 
 def size_of(unit: str) -> float:
-    """Return the size of a unit: seconds, bytes, watts … per unit, so that 25.4 ms and 0.0254 s are the same.
-
-    Raises
-    ------
-    InputError
-        The unit is unknown.
-    """
+    """Return the size of a unit: seconds, bytes, watts … per unit, so that 25.4 ms and 0.0254 s are the same."""
     return _of(unit)[1]
 
 
 def require_same_kind(unit: str, other: str, what: str) -> None:
-    """Refuse to compare seconds with bytes.
-
-    Raises
-    ------
-    InputError
-        The units measure different things; `what` says whose they are.
-    """
+    """Refuse to compare seconds with bytes; `what` says whose they are."""
     if _of(unit)[0] != _of(other)[0]:
         raise InputError(f"{what}: a number in {other!r} can't be judged by a rule in {unit!r}.")
 

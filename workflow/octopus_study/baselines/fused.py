@@ -21,13 +21,8 @@ HALF_ULP = 2.0**-11  # largest relative error of rounding to float16
 
 class PreparedBoxes:
     """A plan's kernel for some of the boxes, which are float32 and checked, prepared once for each number of them.
-
-    Parameters
-    ----------
-    call : Call
-        Arrays where the plan works; an item of the result is a multiple of 16 bytes. Others like these may take its
-        place.
-    """
+    `call` holds arrays where the plan works, whose place others like them may take; an item of the result is a multiple
+    of 16 bytes."""
 
     def __init__(self, plan: CropPlan, call: Call) -> None:
         self._engine, self.call, self._checked = plan.engine, call, plan.device == "cpu"
@@ -46,13 +41,8 @@ class PreparedBoxes:
 
 
 class Octopus(CropMethod):
-    """One launch for all boxes, through the public `CropPlan`, which gets `options` beside the job's.
-
-    Attributes
-    ----------
-    asked : dict
-        What each run is asked for beside boxes and memory.
-    """
+    """One launch for all boxes, through the public `CropPlan`, which gets `options` beside the job's; `asked` is what
+    each run is asked for beside boxes and memory."""
 
     name = "octopus"
     dtype = "float32"

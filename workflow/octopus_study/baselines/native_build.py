@@ -53,13 +53,7 @@ def sources() -> dict[str, Source]:
 
 
 def library(source: Source) -> ctypes.CDLL:
-    """A source as a library, compiled at its first use on a machine.
-
-    Raises
-    ------
-    Unavailable
-        There is no compiler, the source can't be had, or it doesn't compile.
-    """
+    """A source as a library, compiled at its first use on a machine; `Unavailable` without a compiler or the source."""
     compiler = _compiler(source.name)
     folder = cache_dir() / MIRRORED / source.name
     fetch(source, folder)
@@ -81,13 +75,8 @@ def loaded() -> dict[str, Any]:
 
 
 def fetch(source: Source, folder: Path) -> None:
-    """Put the files of a source into a folder, each checked; those that are there stay.
-
-    Raises
-    ------
-    Unavailable
-        One can't be had, or is another than it was.
-    """
+    """Put the files of a source into a folder, each checked; those that are there stay. One that can't be had, or is
+    another than it was, is `Unavailable`."""
     mirror = os.environ.get(MIRROR)
     for path, (name, sha256) in source.files.items():
         target = folder / name

@@ -40,14 +40,8 @@ def imported() -> dict[str, Any]:
 
 
 def load(on_gpu: bool) -> Any:
-    """ONNX Runtime, able to work on the CPU or on the GPU.
-
-    Raises
-    ------
-    Unavailable
-        It or its CUDA provider is missing, or two builds are installed: they share a folder, and what is imported is a
-        mixture.
-    """
+    """ONNX Runtime, able to work on the CPU or on the GPU. It is `Unavailable` without its CUDA provider, or where two
+    builds are installed: they share a folder, and what is imported is a mixture."""
     if len(found := builds()) > 1:
         both = " and ".join(f"{name} {number}" for name, number in found.items())
         raise Unavailable(f"{both} are both installed into one folder: pip uninstall {' '.join(found)}, then one")
@@ -72,11 +66,6 @@ class OnnxRuntimeSession:
 
     All dimensions are fixed when the session is made: shapes then are constants, which it folds, and on a GPU no node
     is left for the host. If one were, the session would refuse instead of computing it there.
-
-    Raises
-    ------
-    Unavailable
-        As `load`, or the GPU's session fell back to the CPU.
     """
 
     def __init__(self, model: bytes, inputs: Sequence[Tensor], output: Tensor, on_gpu: bool) -> None:

@@ -40,15 +40,8 @@ def is_copy_like(operation: str, dtype: str) -> bool:
 
 
 class RaggedJob:
-    """A batch on the side where it is processed, an operation, and room for the result.
-
-    Parameters
-    ----------
-    shapes : ndarray, (N, 2) or (N, 1)
-        Of images, or of sequences.
-    dtype : {"float32", "uint8"}
-    device : {"cpu", "cuda"}
-    """
+    """A batch of images, shapes (N, 2), or sequences, (N, 1), of float32 or uint8 on the side where it is processed, an
+    operation, and room for the result."""
 
     def __init__(self, operation: str, shapes: NDArray[np.int64], dtype: str, device: str, seed: int) -> None:
         self.operation, self.shapes, self.dtype, self.device = operation, shapes, np.dtype(dtype), device

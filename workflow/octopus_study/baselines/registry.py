@@ -11,15 +11,7 @@ from octopus_study.names import arena_methods
 
 
 def make(name: str, job: CropJob) -> CropMethod:
-    """The method of that name.
-
-    Raises
-    ------
-    InputError
-        No method of the arena has that name.
-    Unavailable
-        It can't run here; the message says why.
-    """
+    """The method of that name; `InputError` where the arena has none, `Unavailable` where it can't run here."""
     targets = arena_methods()
     if name not in targets:
         raise InputError(f"there is no method {name!r}; there are {', '.join(targets)}")

@@ -29,13 +29,8 @@ log = logging.getLogger(__name__)
 
 @contextmanager
 def alone(device: str) -> Iterator[None]:
-    """Hold the GPU among all runs on this machine, and begin when it is idle. On a CPU nothing is held.
-
-    Raises
-    ------
-    DeviceError
-        Something else still works on the GPU after 15 s, and the environment doesn't say ``OCTOPUS_BUSY=measure``.
-    """
+    """Hold the GPU among all runs on this machine, and begin when it is idle. On a CPU nothing is held. `DeviceError`
+    where something else still works on it after 15 s and the environment doesn't say ``OCTOPUS_BUSY=measure``."""
     if resolve(device) != "cuda":
         yield
         return

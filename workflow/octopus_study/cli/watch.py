@@ -29,15 +29,8 @@ RUN = "octopus_study.cli.watch:run"
 
 
 def run_watched(study: str, *, config: Config, manifest: Path, out: Path) -> None:
-    """Run a study as `run_study`, in a process that may die.
-
-    Raises
-    ------
-    MeasureError
-        The process dies where no method is at work, or again by the same method.
-    OctopusError
-        What `run_study` raises.
-    """
+    """Run a study as `run_study`, in a process that may die: `MeasureError` where it dies while no method is at work,
+    or again by the same method."""
     given = {"study": study, "config": config, "manifest": manifest, "out": out}
     refused: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:

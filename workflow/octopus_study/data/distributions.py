@@ -55,15 +55,8 @@ class PaddingWaste:
 def padding_waste(boxes: ArrayLike, channels: int = 3, itemsize: int = 1) -> PaddingWaste:
     """Memory of a batch of crops, ragged and padded to (largest width) x (largest height) of the batch.
 
-    The two maxima may come from different boxes. Published values are in MB = 2**20 bytes, and both MB and
-    per cent are rounded to the nearest whole number: 17.76 MB is printed as 18, 72.7 % as 73 %.
-
-    Parameters
-    ----------
-    boxes
-        (N, 4) ``xyxy`` in whole pixels.
-    channels, itemsize
-        Values per pixel, and bytes per value.
+    The two maxima may come from different boxes, (N, 4) ``xyxy`` in whole pixels. Published values are in MB = 2**20
+    bytes, and both MB and per cent are rounded to the nearest whole number: 17.76 MB is printed as 18, 72.7 % as 73 %.
     """
     widths, heights = _sides(boxes)
     pixel = channels * itemsize
@@ -72,27 +65,16 @@ def padding_waste(boxes: ArrayLike, channels: int = 3, itemsize: int = 1) -> Pad
 
 
 def size_quantiles(boxes: ArrayLike, percentiles: Sequence[float] = range(101)) -> NDArray[np.float64]:
-    """Percentiles of the boxes' width and height.
-
-    Returns
-    -------
-    (len(percentiles), 2) float64
-        Width and height in pixels, interpolated linearly between boxes.
-    """
+    """Percentiles of the boxes' width and height in pixels, (len(percentiles), 2) float64, linear between boxes."""
     return np.percentile(np.stack(_sides(boxes), axis=1), percentiles, axis=0)
 
 
 def satellite_tiles(width: int, height: int, seed: int = 42) -> Boxes:
-    """Cut a scene into rows of tiles with random sides.
+    """Cut a scene into rows of tiles with random sides; (T, 4) int32 ``xyxy``, row by row, that cover it exactly once.
 
-    The rule that gives the published 727 tiles for 8192 x 8192: from the top, draw *one height per row*
-    (``randint(128, 513)``), then from the left draw a width per tile (the same range) until the row is
-    full. Tiles are clipped at the right and lower edges, and clipped tiles are kept however small.
-
-    Returns
-    -------
-    (T, 4) int32
-        ``xyxy`` in pixels, row by row; together they cover the scene exactly once.
+    The rule that gives the published 727 tiles for 8192 x 8192: from the top, draw *one height per row* (``randint(128,
+    513)``), then from the left draw a width per tile (the same range) until the row is full. Tiles are clipped at the
+    right and lower edges, and clipped tiles are kept however small.
     """
     if width < 1 or height < 1:
         raise InputError(f"a scene of {width} x {height} px has nothing to cut; give sides of at least 1 px")

@@ -57,20 +57,10 @@ def download(
 ) -> Path:
     """Fetch `url` into `path`, unless a file that passes the check is there already; return `path`.
 
-    Parameters
-    ----------
-    check
-        Says what is wrong with a whole file, or None.
-    size
-        Expected bytes; None takes what the server says.
-    unpacked, memory
-        Bytes of disk beside the file, and of memory, that checking and unpacking it take.
-
-    Raises
-    ------
-    DataError
-        No connection (at once, no retries), too little disk or memory (before anything is loaded), attempts or time
-        used up, or the content is not what was expected.
+    `check` says what is wrong with a whole file, or None; `size` is the expected bytes, by default what the server
+    says; `unpacked` and `memory` are the bytes of disk beside the file, and of memory, that checking and unpacking
+    take. `DataError`: no connection (at once, no retries), too little disk or memory (before anything is loaded),
+    attempts or time used up, or the content is not what was expected.
     """
     path = Path(path)
     if path.is_file() and check(path) is None:

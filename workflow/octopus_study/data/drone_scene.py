@@ -30,20 +30,8 @@ ROAD = (0.40, 0.60)
 
 
 def paint_scene(boxes: NDArray[np.int32], frame: tuple[int, int], random: RandomState) -> NDArray[np.uint8]:
-    """Paint the scene with one object per box.
-
-    Parameters
-    ----------
-    boxes
-        (N, 4) ``xyxy`` in pixels.
-    frame
-        Width and height in pixels.
-
-    Returns
-    -------
-    (H, W, 3) uint8
-        RGB.
-    """
+    """Paint the scene with one object per box ((N, 4) ``xyxy``) on a frame of that width and height; (H, W, 3) uint8,
+    RGB."""
     width, height = frame
     image = np.empty((height, width, 3), dtype=np.float32)
     image[:] = PAVEMENT
@@ -58,20 +46,9 @@ def paint_scene(boxes: NDArray[np.int32], frame: tuple[int, int], random: Random
 def fractal_noise(
     height: int, width: int, random: RandomState, octaves: int, cells: int = 4, roughness: float = 0.5
 ) -> Image:
-    """Fractal noise: a sum of enlarged random grids, each twice as fine as the one before.
-
-    Parameters
-    ----------
-    cells
-        Cells across the coarsest grid.
-    roughness
-        Amplitude of each grid relative to the one before: 0.5 is smooth, 0.8 rough.
-
-    Returns
-    -------
-    (height, width) float32
-        Mean 0, standard deviation 1.
-    """
+    """Fractal noise, (height, width) float32 of mean 0 and deviation 1: a sum of enlarged random grids, each twice as
+    fine as the one before. `cells` lie across the coarsest; `roughness` is a grid's amplitude relative to the one
+    before: 0.5 is smooth, 0.8 rough."""
     noise = np.zeros((height, width), dtype=np.float32)
     for octave in range(octaves):
         grid = random.standard_normal((cells << octave,) * 2).astype(np.float32)

@@ -58,14 +58,6 @@ def fetch(
         it is neither in the mirror nor downloaded, the pinned window, with a warning that says why.
     dataset
         Take this description instead of the registry's row for `name`.
-
-    Raises
-    ------
-    DataError
-        In mode ``real``, or with a mirror, the data weren't found (the message lists what was tried); `raw_dir` can't
-        be written.
-    InputError
-        An unknown mode, or a window that is none.
     """
     if mode not in MODES:
         raise InputError(f"the data mode is {mode!r}; choose one of {', '.join(MODES)}")

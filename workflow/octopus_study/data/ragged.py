@@ -26,20 +26,8 @@ EXTREME_LENGTH = 20  # times as long as the others
 
 
 def mapping_shapes(distribution: str, count: int, pool: NDArray[np.integer], seed: int) -> NDArray[np.int64]:
-    """Sizes of images for the study of mappings.
-
-    Parameters
-    ----------
-    distribution : {"tiny", "visdrone", "large", "even"}
-        Sides of 4 to 16, those of boxes drawn from `pool`, 100 to 512 pixels, or all of 64.
-    pool : ndarray, (N, 4)
-        Boxes x1, y1, x2, y2.
-
-    Returns
-    -------
-    ndarray, (count, 2), int64
-        Height and width.
-    """
+    """Height and width, (count, 2) int64, of images for the study of mappings: sides of 4 to 16 (`tiny`), those of
+    boxes drawn from the `pool` (`visdrone`), 100 to 512 pixels (`large`), or all of 64 (`even`)."""
     random = np.random.RandomState(seed)
     if distribution == "visdrone":
         boxes = pool[random.randint(0, len(pool), count)]
@@ -51,16 +39,11 @@ def mapping_shapes(distribution: str, count: int, pool: NDArray[np.integer], see
 
 
 def photo_shapes(mix: str, seed: int, long_side: int = LONG_SIDE) -> NDArray[np.int64]:
-    """Draw sizes of photographs, with one 4K or 8K image more where the mix says so.
+    """Draw height and width of photographs, (N, 2) int64, with one 4K or 8K image more where the mix says so.
 
     The published mixes are photographs of Flickr8k, 89.4 million pixels in 500 images; the list of files is not
     published, so these sizes are drawn: as many images and, within a few per cent, as many pixels. `long_side` makes
     the usual ones smaller, for a quick look.
-
-    Returns
-    -------
-    ndarray, (N, 2), int64
-        Height and width.
     """
     if mix not in MIXES:
         raise InputError(f"there is no mix {mix!r}; use one of {', '.join(MIXES)}")

@@ -23,18 +23,8 @@ LEVELS = np.linspace(0, 1, 21)
 
 
 def size_table(boxes: ArrayLike) -> NDArray[np.float64]:
-    """Quantiles of width and height per width bin.
-
-    Parameters
-    ----------
-    boxes
-        (N, 4) ``xyxy`` in pixels, N >= 10.
-
-    Returns
-    -------
-    (10, 21, 2) float64
-        Width and height in pixels per bin and quantile level (0, 0.05, ... 1).
-    """
+    """Quantiles of width and height in pixels per width bin and level (0, 0.05, ... 1), (10, 21, 2) float64, of at
+    least ten boxes (N, 4) ``xyxy``."""
     corners = np.asarray(boxes, dtype=np.float64)
     sizes = corners[:, 2:] - corners[:, :2]
     order = np.lexsort((sizes[:, 1], sizes[:, 0]))
@@ -48,15 +38,11 @@ def read_size_table(path: str | Path = TABLE_CSV) -> NDArray[np.float64]:
 
 
 def draw_sizes(table: NDArray[np.float64], n: int, random: RandomState) -> NDArray[np.int64]:
-    """Draw `n` box sizes with the distribution of `table`.
+    """Draw `n` box sizes, (n, 2) int64 width and height within the pool's range of 16..320, with the distribution of
+    `table`.
 
-    Widths, and the heights of each bin, are stratified: one draw from each 1/n of the distribution, in
-    random order. So the quantiles of even a small draw are close to the table's.
-
-    Returns
-    -------
-    (n, 2) int64
-        Width and height in whole pixels, within the pool's range of 16..320.
+    Widths, and the heights of each bin, are stratified: one draw from each 1/n of the distribution, in random order. So
+    the quantiles of even a small draw are close to the table's.
     """
     position = (np.arange(n) + random.random_sample(n)) / n * BINS
     bins = np.minimum(position.astype(int), BINS - 1)

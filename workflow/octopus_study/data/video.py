@@ -40,19 +40,8 @@ class Clip:
 def detection_counts(
     seconds: Sequence[int] = (1, 5, 10), frame_rate: int = 30, detections: tuple[int, int] = (5, 50), seed: int = 42
 ) -> list[NDArray[np.int64]]:
-    """Detections per frame of clips of these lengths, drawn one clip after the other from one generator.
-
-    Parameters
-    ----------
-    frame_rate : int
-        Frames per second.
-    detections : (int, int)
-        Fewest and most in a frame.
-
-    Returns
-    -------
-    list of (frames,) int64
-    """
+    """Detections per frame of clips of these lengths, drawn one clip after the other from one generator; `detections`
+    are the fewest and the most in a frame."""
     fewest, most = detections
     if not 0 < fewest <= most:
         raise InputError(f"a frame has from 1 detection on, and no more than its most; found {detections}")
@@ -79,13 +68,8 @@ def make_clips(
 
 
 def panned(frame: NDArray[np.uint8], frames: int, step: int = 8) -> NDArray[np.uint8]:
-    """A camera that moves to the right: the picture shifted by `step` pixels from frame to frame, mirrored at its edge.
-
-    Returns
-    -------
-    (frames, H, W, C) uint8
-        The first is `frame` itself.
-    """
+    """A camera that moves to the right: (frames, H, W, C), the picture shifted by `step` pixels from frame to frame and
+    mirrored at its edge; the first is `frame` itself."""
     height, width, channels = frame.shape
     reach = step * (frames - 1)
     if frames < 1 or reach >= width:

@@ -31,19 +31,8 @@ SIZE_TABLE, SIZE_HEADER = "image_sizes.csv", "stem,width,height"
 
 
 def read_annotations(path: str | Path) -> NDArray[np.int64]:
-    """Read one annotation file.
-
-    Returns
-    -------
-    (rows, 8) int64
-        left, top, width, height in pixels; score, category, truncation, occlusion. A trailing comma, as in
-        some VisDrone releases, is accepted; an empty file has 0 rows.
-
-    Raises
-    ------
-    DataError
-        The file is missing or a row has not 8 whole numbers.
-    """
+    """Read one annotation file as (rows, 8) int64: left, top, width, height in pixels; score, category, truncation,
+    occlusion. A trailing comma, as in some VisDrone releases, is accepted; an empty file has 0 rows."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*input contained no data", category=UserWarning)
@@ -75,21 +64,12 @@ def image_sizes(root: str | Path) -> dict[str, tuple[int, int]]:
 
 
 def load_pool(root: str | Path, files: int = POOL_FILES, frame: tuple[int, int] = CANONICAL_FRAME) -> NDArray[np.int32]:
-    """The published pool of boxes.
+    """The published pool of boxes, (N, 4) int32 ``xyxy`` in pixels of `frame`; 2045 for the first 50 files of the val
+    set.
 
-    The boxes of the first `files` annotation files, in sorted order, are scaled to `frame` with x, y,
-    width and height truncated to whole pixels each; those with sides of 16..320 px that lie inside the
-    frame and touch no edge are kept. Scores and categories play no part.
-
-    Parameters
-    ----------
-    frame
-        Width and height in pixels.
-
-    Returns
-    -------
-    (N, 4) int32
-        ``xyxy`` in pixels of `frame`; 2045 boxes for the first 50 files of the val set.
+    The boxes of the first `files` annotation files, in sorted order, are scaled to `frame` (width, height) with x, y,
+    width and height truncated to whole pixels each; those with sides of 16..320 px that lie inside the frame and touch
+    no edge are kept. Scores and categories play no part.
     """
     sizes = image_sizes(root)
     chosen = annotation_files(root)[:files]

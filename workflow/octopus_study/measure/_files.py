@@ -22,13 +22,7 @@ def repository_root() -> Path:
 
 @contextmanager
 def atomic_text(path: Path) -> Iterator[TextIO]:
-    """Open a UTF-8 text file that gets its final name only when the block ends without an exception.
-
-    Raises
-    ------
-    DataError
-        There is no room for it, or it may not be written.
-    """
+    """Open a UTF-8 text file that gets its final name only when the block ends without an exception."""
     with whole_files(path.parent) as folder, open(folder / path.name, "w", encoding="utf-8", newline="") as stream:
         yield stream
 
@@ -36,13 +30,7 @@ def atomic_text(path: Path) -> Iterator[TextIO]:
 @contextmanager
 def whole_files(folder: Path) -> Iterator[Path]:
     """Give a folder whose files get into `folder`, in place of those of their names, only when the block ends without
-    an exception.
-
-    Raises
-    ------
-    DataError
-        There is no room for them, or they may not be written.
-    """
+    an exception. `DataError` where there is no room for them."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=folder) as unfinished:

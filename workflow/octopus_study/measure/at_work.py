@@ -25,13 +25,8 @@ _entries = count(1)
 
 @contextmanager
 def at_work(name: str) -> Iterator[None]:
-    """Name a method while its code runs. One that asks Python to exit has failed, and nothing else ends.
-
-    Raises
-    ------
-    Unavailable
-        It ended a process of this study before, or asked to exit.
-    """
+    """Name a method while its code runs. One that asks Python to exit, or that ended a process of this study before, is
+    `Unavailable`, and nothing else ends."""
     name = name.removesuffix(_AGAIN)
     if name in _refused():
         raise Unavailable(_refused()[name])

@@ -39,18 +39,15 @@ def _nothing() -> None:
 class HostClock:
     """Wall time on the host, from submission to a synchronised result (layer ``host``).
 
-    On a CPU there is no cold or hot: a run finds the caches as the method before it in the block left them,
-    and since the order is random in each block, every method meets every predecessor.
+    On a CPU there is no cold or hot: a run finds the caches as the method before it in the block left them, and since
+    the order is random in each block, every method meets every predecessor.
 
     Parameters
     ----------
     synchronize : callable, optional
-        Waits for the device; called before the start and, inside the timed part, after the run. Not needed
-        on a CPU.
+        Waits for the device; called before the start and, inside the timed part, after the run. Not needed on a CPU.
     throttle : callable, optional
-        Says why the machine was slowed down since its last call, or None
-        (:class:`octopus_study.measure.GpuThrottle`, :class:`octopus_study.measure.CpuThrottle`). Without one,
-        throttling is taken as unreadable.
+        Says why the machine was slowed down since its last call, or None. Without one, that can't be read.
     layer : str
         ``host``, or ``pipelined`` and ``cold_start`` where the run is of that kind.
     warm : bool

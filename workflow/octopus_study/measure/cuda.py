@@ -60,13 +60,7 @@ def probe_kernel(name: str) -> Any:
 
 
 class CudaEventClock:
-    """Time between two events on the default stream, before which a buffer of twice the L2's size is rewritten.
-
-    Parameters
-    ----------
-    throttle : callable, optional
-        Why the device was slowed down since the last call, or None.
-    """
+    """Time between two events on the default stream, before which a buffer of twice the L2's size is rewritten."""
 
     layer = "device"
 
@@ -107,15 +101,8 @@ class CudaEventClock:
 
 
 class LaunchProbe:
-    """Launches one thread of a probe kernel through `cuda.core`.
-
-    Parameters
-    ----------
-    name : str
-        Of the kernel in `octopus_study.kernels.cuda.probes`.
-    *arguments
-        As its signature has them; integers as `np.int32`.
-    """
+    """Launches one thread of a kernel of `octopus_study.kernels.cuda.probes` through `cuda.core`; integers among the
+    arguments are `np.int32`."""
 
     def __init__(self, name: str, *arguments: Any) -> None:
         from cuda.core import LaunchConfig, launch

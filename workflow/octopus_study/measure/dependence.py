@@ -25,13 +25,7 @@ _ONE_SIDED = 1.645  # quantile of 95 %
 
 def blocks_of(samples: object) -> np.ndarray | None:
     """Return the numbers of the blocks of a pandas Series or table indexed by ``block``; None of plain samples, which
-    are those of one process.
-
-    Raises
-    ------
-    InputError
-        The index is another one, such as that of the rows: whatever it counts, it would be taken for blocks.
-    """
+    are those of one process. Any other index is an `InputError`: whatever it counts would be taken for blocks."""
     index = getattr(samples, "index", None)
     if not hasattr(index, "dtype"):  # a list has a method of that name
         return None

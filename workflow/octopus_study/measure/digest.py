@@ -56,11 +56,6 @@ def source_digest(paths: Iterable[str | Path] = CODE, root: str | Path | None = 
 
     Python files count by their syntax tree without docstrings, so that the Python version doesn't matter either; all
     other files count by their bytes. Names of files count, their dates don't.
-
-    Raises
-    ------
-    InputError
-        A path doesn't exist, or a Python file can't be parsed.
     """
     base = Path(root or repository_root())
     paths = [paths] if isinstance(paths, str | Path) else paths
@@ -88,24 +83,12 @@ def config_digest(config: Any) -> str:
 
 
 def imported(paths: Iterable[str | Path], root: str | Path | None = None, without: Iterable[str] = ()) -> list[Path]:
-    """Return the files of `paths` and those of every module that they import, sorted.
+    """Return the files of `paths`, relative to `root`, and those of every module that they import, sorted.
 
     What is imported for type checkers alone doesn't count. What is imported by a name in a string does, as
-    ``"octopus_study.baselines.cvcuda:CvCuda"`` or behind ``python -m``, and
-    ``f"octopus_study.baselines.{name}"`` stands for all of that package; any other name that a
-    program puts together can't be seen.
-
-    Parameters
-    ----------
-    paths : iterable of str or Path
-        Files and folders, relative to `root`, by default the checkout of this package.
-    without : iterable of str
-        Modules that neither count nor are followed where they are imported, such as ``octopus_study.config``.
-
-    Raises
-    ------
-    InputError
-        A path doesn't exist, or a Python file can't be parsed.
+    ``"octopus_study.baselines.cvcuda:CvCuda"`` or behind ``python -m``, and ``f"octopus_study.baselines.{name}"``
+    stands for all of that package; any other name that a program puts together can't be seen. Modules in `without`,
+    such as ``octopus_study.config``, neither count nor are followed.
     """
     base = Path(root or repository_root())
     modules = _all_modules(base)

@@ -16,15 +16,9 @@ RESAMPLES = 2000
 
 
 class Slope(NamedTuple):
-    """A straight line through medians, with its fit error.
+    """A straight line through medians, with its fit error."""
 
-    Attributes
-    ----------
-    value, low, high : float
-        Slope (unit of y per unit of x) and its 95 % interval.
-    """
-
-    value: float
+    value: float  # slope, unit of y per unit of x; `low` and `high` are its 95 % interval
     low: float
     high: float
     intercept: float  # value of the line at x = 0, in the unit of y
@@ -40,24 +34,15 @@ def slope(
 ) -> Slope:
     """Fit a line through the medians of y at each x; the slope over launches is the cost of one launch.
 
-    The line is that of Theil and Sen: the median of the slopes between all pairs of medians, so that one x at
-    which something else ran beside the measurement doesn't bend it (Sen, "Estimates of the regression
-    coefficient based on Kendall's tau", 1968). The interval comes from resampling the x as well as the samples
-    within each: it holds their spread and how well the medians lie on one line. With nine x that each lie off
-    the line by an error of their own, 95 % intervals hold the slope in about 89 % of simulations.
+    The line is that of Theil and Sen: the median of the slopes between all pairs of medians, so that one x at which
+    something else ran beside the measurement doesn't bend it (Sen, "Estimates of the regression coefficient based on
+    Kendall's tau", 1968). The interval comes from resampling the x as well as the samples within each: it holds their
+    spread and how well the medians lie on one line. With nine x that each lie off the line by an error of their own,
+    95 % intervals hold the slope in about 89 % of simulations.
 
-    Parameters
-    ----------
-    x, y : array_like, shape (samples,)
-        One entry per sample; an x is repeated as often as it was measured. At least two different x.
-    blocks : array_like of int, shape (samples,), optional
-        The rows' numbers of the blocks. Where they are of several processes, the slope is the mean of theirs, with its
-        interval by Student's t; one that has a single x is left out, and if but one has more, there is no interval.
-
-    Raises
-    ------
-    InputError
-        The lengths differ, a sample is not finite, or there are fewer than two different x.
+    `x` and `y` have one entry per sample, an x repeated as often as it was measured. Where `blocks`, the rows' numbers,
+    are of several processes, the slope is the mean of theirs, with its interval by Student's t; one that has a single x
+    is left out, and if but one has more, there is no interval.
     """
     xs, ys = finite_samples(x, "x"), finite_samples(y, "y")
     levels = np.unique(xs)

@@ -46,19 +46,8 @@ _SALT = "octopus"  # the digests are of no use beside those of other projects
 
 
 def machine_id(device: str = "auto") -> str:
-    """Name the machine after what is measured, as a folder name: ``nvidia-h200``, ``intel-xeon-2c``.
-
-    Parameters
-    ----------
-    device : {"auto", "cpu", "cuda"}
-        The GPU's name for ``cuda`` (the board's where the GPU is part of one), else the CPU's model and the
-        number of cores that may be used.
-
-    Raises
-    ------
-    DeviceError
-        ``cuda`` was asked for, and there is none.
-    """
+    """Name the machine after what is measured, as a folder name: the GPU (``nvidia-h200``; the board where it is part
+    of one) for ``cuda``, else the CPU and the number of cores that may be used (``intel-xeon-2c``)."""
     if resolve(device) == "cuda":
         return _slug(board_model() or gpu_name() or "cuda-gpu")
     model = re.sub(r"\(.*?\)|@.*|\bCPU\b|\bProcessor\b|\b\d+-Core\b", " ", cpu_model())
@@ -66,21 +55,8 @@ def machine_id(device: str = "auto") -> str:
 
 
 def machine_facts(device: str = "auto", threads: int | None = None) -> dict[str, Any]:
-    """Return what the machine is, and its state now, as plain JSON values.
-
-    Parameters
-    ----------
-    device : {"auto", "cpu", "cuda"}
-        On ``cpu`` the GPU is left out (``gpu`` is None).
-    threads : int, optional
-        Threads that the CPU methods use; the cores that may be used, by default.
-
-    Returns
-    -------
-    dict
-        ``id``, ``identity``, ``device``, ``gpu``, ``cpu``, ``memory_bytes``, ``os``, ``python``, ``packages`` and
-        ``state``. Units are in the names of the fields.
-    """
+    """Return what the machine is, and its state now, as plain JSON values with units in the names of the fields. On
+    ``cpu`` the GPU is left out; `threads` are those of the CPU methods, by default the cores that may be used."""
     kind = resolve(device)
     return {
         "id": machine_id(kind),

@@ -62,39 +62,16 @@ _WHY_MISSING = {
 
 
 def payload(*items: Any) -> int:
-    """Return the bytes of arrays, or of (shape, dtype) pairs.
-
-    Parameters
-    ----------
-    *items : array or tuple
-        Anything with ``nbytes``, or ``(shape, dtype)``: ``payload(frame, ((1000, 3, 224, 224), "float32"))``.
-    """
+    """Return the bytes of arrays, or of (shape, dtype) pairs: ``payload(frame, ((1000, 3, 224, 224), "float32"))``."""
     return sum(_bytes(item) for item in items)
 
 
 def measure_memory(
     target: str, *, kwargs: Mapping[str, Any] | None = None, meter: Meter = "rss", timeout: float = 300.0
 ) -> MemoryLines:
-    """Measure one method in a fresh Python process.
-
-    Parameters
-    ----------
-    target : str
-        ``"module:function"``; the function returns a :class:`MemoryProbe`.
-    kwargs : mapping, optional
-        Keyword arguments of the function.
-    meter : {"rss", "cuda"}
-        Resident memory of the process, or free memory of the GPU.
-    timeout : float
-        Seconds.
-
-    Raises
-    ------
-    InputError
-        The target isn't written ``module:function``, or the meter is unknown.
-    MeasureError
-        The process failed or ran out of time; says its last words.
-    """
+    """Measure one method, ``"module:function"`` that returns a :class:`MemoryProbe`, in a fresh Python process by a
+    meter: ``rss``, its resident memory, or ``cuda``, the GPU's free memory. `MeasureError` says its last words where it
+    failed or took longer than `timeout` seconds."""
     if target.count(":") != 1 or meter not in ("rss", "cuda"):
         raise InputError(f"Expected module:function and the meter rss or cuda, found {target!r} and {meter!r}.")
     try:

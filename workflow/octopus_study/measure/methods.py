@@ -47,24 +47,9 @@ def again(method: Method) -> Method:
 def check_answers(methods: Sequence[Method], reference: np.ndarray | None) -> dict[str, Answer]:
     """Run each method once and compare its result with the reference.
 
-    The caller poisons the outputs beforehand, so that a method which writes nothing can't pass with old
-    values.
-
-    Parameters
-    ----------
-    reference : ndarray or None
-        The right answer; every value must be finite. None is allowed where no method has a result.
-
-    Returns
-    -------
-    dict
-        Per method ``same``, ``different: why``, ``unavailable: why`` (it raised) or ``n/a`` (it has no
-        result).
-
-    Raises
-    ------
-    InputError
-        The reference is missing or contains NaN or infinity, or two methods share a name.
+    The caller poisons the outputs beforehand, so that a method which writes nothing can't pass with old values. The
+    reference is finite, or None where no method has a result. Answers are ``same``, ``different: why``, ``unavailable:
+    why`` (it raised) or ``n/a`` (it has no result).
     """
     _require_distinct([method.name for method in methods])
     _require_reference(methods, reference)

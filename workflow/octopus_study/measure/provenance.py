@@ -42,29 +42,10 @@ def provenance(
 ) -> dict[str, Any]:
     """Gather everything that a result carries, as plain JSON values.
 
-    Parameters
-    ----------
-    study : str
-        Name of the study.
-    config : mapping or pydantic model
-        The settings. Those that only say where files lie are left out, of the digest too.
-    manifest : octopus_study.data.manifest.Manifest
-        Of the data, whose path belongs to this machine and is left out.
-    started, ended : datetime
-        With a time zone.
-    machine : mapping
-        What :func:`octopus_study.measure.machine_facts` said when the study began.
-    rules : mapping
-        What :func:`claims_rules` said then.
-    packages : sequence of str
-        Further packages whose versions matter, such as the baselines of the study.
-    extra : mapping, optional
-        What only this study knows (threads per method, sizes of buffers).
-
-    Raises
-    ------
-    InputError
-        A time has no zone, or the end is before the start.
+    Of the settings, those that only say where files lie are left out, of the digest too; so is the path of the data,
+    which belongs to this machine. `machine` and `rules` are what :func:`octopus_study.measure.machine_facts` and
+    :func:`claims_rules` said when the study began, `packages` further ones whose versions matter, `extra` what only
+    this study knows. `started` and `ended` have a time zone.
     """
     if started.tzinfo is None or ended.tzinfo is None or ended < started:
         raise InputError(f"A study starts before it ends, both with a time zone; found {started} and {ended}.")
@@ -94,15 +75,9 @@ def claims_rules() -> dict[str, str | None]:
 
 
 def command_line(arguments: Sequence[str] | None = None, root: Path | None = None) -> str:
-    """Return the command of this process as a shell would read it, without the folders of this machine.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Those of this process, the program first, by default. Of the program only the name is kept.
-    root : Path, optional
-        Paths below it become relative to it; of other absolute paths the last part is kept.
-    """
+    """Return the command of this process as a shell would read it, without the folders of this machine: of the program
+    only the name is kept, paths below `root` become relative to it, and of other absolute paths the last part is
+    kept."""
     program, *others = sys.argv if arguments is None else arguments
     folder = (root or repository_root()).resolve()
     kept = [_ABSOLUTE.sub(lambda path: _local(path[0], folder), argument) for argument in others]
@@ -110,15 +85,8 @@ def command_line(arguments: Sequence[str] | None = None, root: Path | None = Non
 
 
 def write_provenance(path: str | Path, record: Mapping[str, Any]) -> Path:
-    """Validate a provenance record and write it as JSON, ``<study>.json``, whole or not at all.
-
-    The digest of the CSV beside it goes into the record, so that rows which were changed afterwards are found out.
-
-    Raises
-    ------
-    MeasureError
-        The record breaks the schema.
-    """
+    """Validate a provenance record and write it as JSON, ``<study>.json``, whole or not at all. The digest of the CSV
+    beside it goes into the record, so that rows which were changed afterwards are found out."""
     path = Path(path)
     table = path.with_suffix(".csv")
     full = {**record, "results": _fingerprint(table) if table.is_file() else None}
@@ -130,13 +98,8 @@ def write_provenance(path: str | Path, record: Mapping[str, Any]) -> Path:
 
 
 def validate_provenance(path: str | Path) -> dict[str, Any]:
-    """Check a provenance file against its schema, and its CSV against the digest; return the record.
-
-    Raises
-    ------
-    MeasureError
-        The file is absent or no JSON, breaks the schema, or the CSV isn't the one that it was written for.
-    """
+    """Check a provenance file against its schema, and its CSV against the digest; return the record, or raise
+    `MeasureError`."""
     path = Path(path)
     try:
         record = json.loads(path.read_text(encoding="utf-8"))

@@ -27,51 +27,28 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """One measured value.
+    """One measured value."""
 
-    Attributes
-    ----------
-    study, dataset, workload : str
-        What was run on which data. `dataset` says ``synthetic`` where the data is not real.
-    n : int
-        Size of the case (objects, launches or MiB, as the study says).
-    method : str
-        The method.
-    layer : str
-        ``device`` (events, cold L2), ``device_hot``, ``host``, ``pipeline`` (host, with the frame's upload and the
-        result's download), ``pipelined``, ``cold_start``, ``memory``, ``deterministic`` or ``limit``. Values of
-        different layers are never compared.
-    quantity, unit : str
-        What was measured, and the unit of `value`.
-    block : int
-        Rows of one case, layer and quantity with the same block were measured together and may be paired. The blocks of
-        process p count from p times `octopus_study.measure.dependence.PROCESS_BLOCKS` on.
-    value : float or None
-        None exactly where `status` is ``unavailable``.
-    status, reason, error
-        As in :class:`octopus_study.status.Answer`: how the method's answer compares, why it is another one or there is
-        no value, and its largest error.
-    input : str
-        What was handed over, in studies that compare that; else empty.
-    scope, threads, dtype, distribution, operation, model
-        What the names say: :class:`octopus_study.names.Facts`.
-    """
-
-    study: str
+    study: str  # what was run, on which data; `dataset` says ``synthetic`` where they are not real
     dataset: str
     workload: str
-    n: int
+    n: int  # size of the case (objects, launches or MiB, as the study says)
     method: str
+    # ``device`` (events, cold L2), ``device_hot``, ``host``, ``pipeline`` (host, with the frame's upload and the
+    # result's download), ``pipelined``, ``cold_start``, ``memory``, ``deterministic`` or ``limit``; values of different
+    # ones are never compared
     layer: str
     quantity: str
     unit: str
+    # Rows of one case, layer and quantity with the same block were measured together and may be paired. The blocks of
+    # process p count from p times `octopus_study.measure.dependence.PROCESS_BLOCKS` on.
     block: int
-    value: float | None
-    status: str
+    value: float | None  # None exactly where `status` is ``unavailable``
+    status: str  # these three as in :class:`octopus_study.status.Answer`
     reason: str = ""
     error: float | None = None
-    input: str = ""
-    scope: str = ""
+    input: str = ""  # what was handed over, in studies that compare that
+    scope: str = ""  # from here on what the names say: :class:`octopus_study.names.Facts`
     threads: int = 0
     dtype: str = ""
     distribution: str = ""
@@ -151,13 +128,7 @@ def describe(error: BaseException) -> str:
 
 
 def write_rows(path: str | Path, rows: Iterable[Row]) -> Path:
-    """Validate `rows` and write them as CSV, whole or not at all.
-
-    Raises
-    ------
-    MeasureError
-        A row breaks the schema, or two rows have the same key.
-    """
+    """Validate `rows` and write them as CSV, whole or not at all."""
     rows = list(rows)
     validate_rows(rows)
     with atomic_text(Path(path)) as stream:
@@ -177,15 +148,8 @@ def _number(value: float | None) -> str:
 
 
 def read_rows(path: str | Path) -> pd.DataFrame:
-    """Read a result CSV of either schema as one of schema 2; `value` is NaN where a row is unavailable.
-
-    Only an empty cell means missing: pandas' own list of missing words contains ``n/a``, which is a status here.
-
-    Raises
-    ------
-    MeasureError
-        The file is absent, or its columns are not those of :class:`Row`.
-    """
+    """Read a result CSV of either schema as one of schema 2; `value` is NaN where a row is unavailable. Only an empty
+    cell means missing: pandas' own list of missing words contains ``n/a``, which is a status here."""
     import pandas as pd
 
     if not Path(path).is_file():
@@ -223,17 +187,8 @@ def _adapted(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def validate_rows(rows: pd.DataFrame | str | Path | Iterable[Row]) -> None:
-    """Check rows against the schema and for repeated keys.
-
-    Parameters
-    ----------
-    rows : DataFrame, path of a CSV, or iterable of Row
-
-    Raises
-    ------
-    MeasureError
-        Says which row is wrong, in which column, and what was expected. An empty table is wrong too.
-    """
+    """Check rows (a DataFrame, the path of a CSV, or `Row`) against the schema and for repeated keys; `MeasureError`
+    says which row is wrong, in which column, and what was expected. An empty table is wrong too."""
     records = _records(rows)
     if not records:
         raise MeasureError("There are no result rows: a study that measures nothing must say so in a row.")
@@ -244,13 +199,7 @@ def validate_rows(rows: pd.DataFrame | str | Path | Iterable[Row]) -> None:
 
 
 def require_distinct(rows: pd.DataFrame, where: str) -> None:
-    """Refuse a table as :func:`read_rows` gives it that has rows with the same key.
-
-    Raises
-    ------
-    MeasureError
-        Names `where`, the table's place.
-    """
+    """Refuse a table of :func:`read_rows`, at the place `where`, that has rows with the same key."""
     repeated = rows.duplicated(list(KEY))
     if repeated.any():
         key = rows.loc[repeated.idxmax(), list(KEY)].to_dict()

@@ -75,25 +75,17 @@ def run_paired(
 ) -> list[Row]:
     """Time `methods` against each other in paired blocks.
 
-    In a block every method runs once, in an order drawn afresh from the seed. A block during which the clock
-    reports throttling is discarded whole; its number is left out. A block in which a method raises is
-    dropped, that method becomes one ``unavailable`` row, and the others go on.
+    In a block every method runs once, in an order drawn afresh from the seed. A block during which the clock reports
+    throttling is discarded whole; its number is left out. A block in which a method raises is dropped, that method
+    becomes one ``unavailable`` row, and the others go on.
 
     Parameters
     ----------
-    case, quantity, unit
-        Go into the rows. `unit` is a unit of time: ns, us, ms or s.
     methods : sequence of Method
         Those that take part; enter one twice (:func:`octopus_study.measure.again`) for the noise floor.
-    clock : Clock
-        Gives the times and the layer.
-    budget : Budget
-        When to stop.
     answers : mapping or str
         From :func:`octopus_study.measure.check_answers`; one word for all (``n/a``) where there is nothing to
         check. A method whose answer is unavailable is not run.
-    seed : int
-        Of the order within the blocks.
     base : str, optional
         The method to which ratios are formed for the stop rule. Without it, or when it fails, the medians
         themselves must be known to `target_halfwidth`.
@@ -104,11 +96,6 @@ def run_paired(
     -------
     list of Row
         Per method its kept blocks or one ``unavailable`` row, and one row ``discarded_blocks``.
-
-    Raises
-    ------
-    InputError
-        An unknown unit or base, methods with one name, or a method without an answer.
     """
     question = Question(case, quantity, unit, clock.layer)
     verdicts = checked_verdicts(question, methods, answers, base)

@@ -13,13 +13,7 @@ if TYPE_CHECKING:
 
 
 def load_schema(name: str) -> dict[str, Any]:
-    """Read ``workflow/schemas/<name>.schema.yaml``.
-
-    Raises
-    ------
-    MeasureError
-        The schema is not beside the package, as when only the wheel was installed.
-    """
+    """Read ``workflow/schemas/<name>.schema.yaml``, which only a checkout has."""
     import yaml
 
     path = repository_root() / "workflow" / "schemas" / f"{name}.schema.yaml"

@@ -40,36 +40,20 @@ def run_series(
     together: bool = True,
     wall: Callable[[], float] = time.monotonic,
 ) -> list[Row]:
-    """Time `methods` on every step of a series.
+    """Time `methods` on every step of a series; arguments and rows as of :func:`octopus_study.measure.run_paired`.
 
     A step during which the clock reports throttling is discarded, counted, and measured again after the others, up to
-    `TRIES` times in all. A method that raises becomes one ``unavailable`` row, and the others go on.
+    `TRIES` times in all. A method that raises becomes one ``unavailable`` row, and the others go on. A row's `block` is
+    the number of the step; with fewer than the budget's `min_blocks` left there is no number, and after
+    `give_up_seconds` a series ends.
 
     Parameters
     ----------
-    case, quantity, unit, methods, clock, answers, seed
-        As in :func:`octopus_study.measure.run_paired`.
-    steps : int
-        Length of the series; the rows' `block` is the number of the step.
     turn : callable
         Gets the number of a step before the methods run on it; not timed.
-    budget : Budget
-        With fewer than `min_blocks` steps left there is no number; after `give_up_seconds` a series ends.
     together : bool
         True: each step is done by all methods in an order drawn from the seed, then comes the next. False: each method
         goes through the whole series by itself.
-    wall : callable
-        Seconds, for the limit; tests give their own.
-
-    Returns
-    -------
-    list of Row
-        Per method its kept steps or one ``unavailable`` row, and one row ``discarded_blocks``.
-
-    Raises
-    ------
-    InputError
-        As `run_paired`, or a series without steps.
     """
     question = Question(case, quantity, unit, clock.layer)
     verdicts = checked_verdicts(question, methods, answers, None)
@@ -115,20 +99,12 @@ class _Series(Blocks):
 
 
 class PacedClock(HostClock):
-    """Wall time of runs that are released at a fixed rate, the machine idle in between (layer ``paced``).
+    """Wall time of runs that are released each `period_ms`, the machine idle in between (layer ``paced``).
 
     A run is timed from its release to its synchronised result. One that is released while the run before it is still
     going on has its waiting counted, up to a period: a camera would have dropped an older frame. When the sleep ends
-    too late or the measurement itself was slow, which is no fault of the method, the release is put off.
-
-    Parameters
-    ----------
-    period_ms : float
-        From one release to the next.
-    synchronize, throttle
-        As in `HostClock`.
-    now : callable
-        Nanoseconds; tests give their own, and `sleep`, which takes seconds.
+    too late or the measurement itself was slow, which is no fault of the method, the release is put off. Tests give
+    their own `now`, in nanoseconds, and `sleep`, which takes seconds.
     """
 
     def __init__(

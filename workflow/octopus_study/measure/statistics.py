@@ -55,15 +55,9 @@ class Interval(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """How long one method takes, as a multiple of another's time.
+    """How long one method takes, as a multiple of another's time."""
 
-    Attributes
-    ----------
-    ratio, low, high : float
-        Median over the blocks of time(a) / time(b), and its 95 % interval. Below 1, a is the faster one.
-    """
-
-    ratio: float
+    ratio: float  # median over the blocks of time(a) / time(b), below 1 where a is the faster one; its 95 % interval
     low: float
     high: float
     verdict: Verdict  # {"faster", "slower", "equal", "ambiguous"}: of a against b
@@ -71,22 +65,10 @@ class Comparison(NamedTuple):
 
 
 def median_interval(x: Sequence[float] | np.ndarray, blocks: Sequence[int] | np.ndarray | None = None) -> Interval:
-    """Return the median of `x` with the interval between two of the samples that holds the true one.
+    """Return the median of `x`, one sample per block, with the interval between two samples that holds the true one.
 
     Of several processes it is the mean of their medians (the geometric one of positive samples) with its interval by
-    Student's t.
-
-    Parameters
-    ----------
-    x : array_like, shape (blocks,)
-        Finite samples, one per block, in the order of the blocks.
-    blocks : array_like of int, shape (blocks,), optional
-        The rows' numbers of the blocks, which tell the processes; by default the index of a pandas Series.
-
-    Raises
-    ------
-    InputError
-        There are no samples, or some are not finite.
+    Student's t. `blocks`, the rows' numbers of the blocks, tell the processes; by default the index of a pandas Series.
     """
     samples = finite_samples(x, "x")
     parts = by_process(samples, blocks_of(x) if blocks is None else blocks)
@@ -112,19 +94,8 @@ def _ends(samples: np.ndarray) -> tuple[float, float]:
 
 
 def ratio_interval(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray) -> Interval:
-    """Return the median of the per-block ratio a / b with its interval, as :func:`median_interval` has it.
-
-    Parameters
-    ----------
-    a, b : array_like, shape (blocks,)
-        Positive samples of two methods; the same position is the same block. The index of a pandas Series `a` tells
-        the blocks' numbers.
-
-    Raises
-    ------
-    InputError
-        The lengths differ, or a sample is not finite or not positive.
-    """
+    """Return the median of the per-block ratio a / b of positive samples with its interval, as :func:`median_interval`
+    has it; the index of a pandas Series `a` tells the blocks' numbers."""
     top, bottom = finite_samples(a, "a"), finite_samples(b, "b")
     if top.size != bottom.size:
         raise InputError(f"Paired samples need the same blocks: a has {top.size} of them, b has {bottom.size}.")

@@ -39,13 +39,8 @@ def throttle_reasons() -> tuple[str, ...] | None:
 
 
 class GpuThrottle:
-    """Watches the GPU: the reasons of the moment, and the time that it lost since the last call.
-
-    Attributes
-    ----------
-    readable : bool
-        False where NVML doesn't tell (Jetson); a call then always returns None.
-    """
+    """Watches the GPU: the reasons of the moment, and the time that it lost since the last call. Not `readable`, where
+    NVML doesn't tell (Jetson), a call always returns None."""
 
     def __init__(self) -> None:
         self._lost_ns, self._at_ns = self._counters(), time.monotonic_ns()
@@ -85,13 +80,8 @@ class PowerCapKept(GpuThrottle):
 
 
 class CpuThrottle:
-    """Watches the CPU: thermal throttling (bare metal) and the CPU quota of the container.
-
-    Attributes
-    ----------
-    readable : bool
-        False where the kernel counts neither, as in most virtual machines; a call then always returns None.
-    """
+    """Watches the CPU: thermal throttling (bare metal) and the CPU quota of the container. Not `readable`, where the
+    kernel counts neither, as in most virtual machines, a call always returns None."""
 
     def __init__(self) -> None:
         self._counters: dict[str, Callable[[], int | None]] = {

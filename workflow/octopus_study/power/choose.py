@@ -26,13 +26,7 @@ class SourceSpec:
         return POWER_SENSORS[self.kind]
 
     def open(self, nvml: Any = None, device: Any = None) -> PowerSource:
-        """Open the source by reading it once; `nvml` and `device` stand in for ``pynvml`` and the handle of the GPU.
-
-        Raises
-        ------
-        SensorError
-            It can't be read; the message says why.
-        """
+        """Open the source by reading it once; `nvml` and `device` stand in for ``pynvml`` and the handle of the GPU."""
         return NvmlSource(nvml, device) if self.kind == "nvml" else Ina3221Source(self.root)
 
 

@@ -75,21 +75,11 @@ class WindowEnergy:
 
 
 def window_energy(window: Window, trace: Trace, proof: PassedTest) -> WindowEnergy:
-    """Return the energy of a window.
+    """Return the energy of a window from a trace that reaches beyond both ends and the proof that its sensor followed a
+    load.
 
-    Parameters
-    ----------
-    window : Window
-    trace : Trace
-        Reaches beyond both ends.
-    proof : PassedTest
-        That the sensor of this trace followed a known load.
-
-    Raises
-    ------
-    SensorError
-        The proof is of another sensor; the trace doesn't cover the window; too many readings failed; one is 0 or less;
-        the sensor stands still; the counter went back; or counter and integral disagree.
+    `SensorError`: the proof is of another sensor; the trace doesn't cover the window; too many readings failed; one is
+    0 or less; the sensor stands still; the counter went back; or counter and integral disagree.
     """
     if proof.scope != trace.scope:
         raise SensorError(f"the power-on test was of {proof.scope}, the trace is of {trace.scope}", "power-on-test")

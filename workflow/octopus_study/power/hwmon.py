@@ -47,14 +47,8 @@ def read_integer(file: Path) -> int:
 
 def read(file: Path) -> Reading:
     """Read one file of a hwmon chip into the type that its name dictates; its channel is the chip's folder and the
-    number in that name.
-
-    Raises
-    ------
-    SensorError
-        The file can't be read; its name belongs to no quantity; its channel is switched off; or, on an INA3221, it is
-        a shunt voltage or a sum over channels.
-    """
+    number in that name. Shunt voltages and sums over channels of an INA3221, and channels that are off, are a
+    `SensorError`."""
     match = _NAME.fullmatch(file.name)
     if match is None:
         raise SensorError(f"{file}: hwmon has no quantity of that name", "typed-units")

@@ -36,13 +36,7 @@ ACCURACY = 0.03
 
 
 class Ina3221Source(PowerSource):
-    """The rail that feeds the module, by its label; the first reading is made here.
-
-    Parameters
-    ----------
-    root : path
-        Of the file system; tests give another.
-    """
+    """The rail that feeds the module, by its label; the first reading is made here. Tests give another root."""
 
     name = "ina3221"
     scope = "module_vdd_in"

@@ -38,27 +38,15 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Phase:
-    """A steady part of the test, after the sensor had time to follow.
+    """A steady part of the test, after the sensor had time to follow."""
 
-    Attributes
-    ----------
-    name : {"idle", "load"}
-    start_ns, end_ns : int
-        `time.monotonic_ns()`.
-    levels : tuple of Watt
-        Mean powers of bins of 50 ms.
-    voltages, parts, whole : dict of str to float, dict of str to Watt, Watt or None
-        Means of what was read beside: millivolts by file, powers of the rails behind this one by label, and the power
-        itself at the moments of those.
-    """
-
-    name: str
-    start_ns: int
+    name: str  # ``idle`` or ``load``
+    start_ns: int  # `time.monotonic_ns()`
     end_ns: int
-    levels: tuple[Watt, ...]
-    voltages: Mapping[str, float]
-    parts: Mapping[str, Watt]
-    whole: Watt | None
+    levels: tuple[Watt, ...]  # mean powers of bins of 50 ms
+    voltages: Mapping[str, float]  # means of what was read beside: millivolts by file,
+    parts: Mapping[str, Watt]  # powers of the rails behind this one by label,
+    whole: Watt | None  # and the power itself at the moments of those
 
     @property
     def mean(self) -> float:

@@ -53,24 +53,9 @@ class Finding(NamedTuple):
 
 
 def lint_file(path: str | Path) -> list[Finding]:
-    """Check a stored table.
-
-    Parameters
-    ----------
-    path : path
-        ``data/results/<machine>/power.csv`` with its provenance beside it, or a published table.
-
-    Returns
-    -------
-    list of Finding
-        One per rule that refuses the table; empty where it is accepted. Where units or scopes are wrong, the
-        numbers mean nothing, and nothing else is asked.
-
-    Raises
-    ------
-    MeasureError
-        There is no such file, or its layout is unknown.
-    """
+    """Check a stored table, ``data/results/<machine>/power.csv`` with its provenance beside it or a published one; one
+    finding per rule that refuses it. Where units or scopes are wrong, the numbers mean nothing, and nothing else is
+    asked."""
     table = read_table(path)
     if table is None:
         return []

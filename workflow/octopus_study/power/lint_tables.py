@@ -38,24 +38,12 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Table:
-    """A stored table.
+    """A stored table."""
 
-    Attributes
-    ----------
-    rows : DataFrame
-        As they are in the file, values as numbers.
-    measured : bool
-        Result rows of this artifact, with provenance; otherwise a published table.
-    record : mapping
-        What the provenance says of power; empty where there is none.
-    frame_rate : float or None
-        Frames per second that the provenance says were asked of paced windows.
-    """
-
-    rows: pd.DataFrame
-    measured: bool
-    record: Mapping[str, Any]
-    frame_rate: float | None = None
+    rows: pd.DataFrame  # as they are in the file, values as numbers
+    measured: bool  # result rows of this artifact, with provenance; otherwise a published table
+    record: Mapping[str, Any]  # what the provenance says of power; empty where there is none
+    frame_rate: float | None = None  # frames per second that the provenance says were asked of paced windows
 
     @cached_property
     def scopes(self) -> list[str]:
@@ -171,13 +159,7 @@ def _fits_published(quantity: str, unit: str) -> bool:
 
 
 def read_table(path: str | Path) -> Table | None:
-    """Read a table; None where it holds neither powers nor energies.
-
-    Raises
-    ------
-    MeasureError
-        There is no such file, it is neither of result rows nor a published table, or it repeats result rows.
-    """
+    """Read a table of result rows or a published one; None where it holds neither powers nor energies."""
     path = Path(path)
     if not path.is_file():
         raise MeasureError(f"There is no table {path} to check.")

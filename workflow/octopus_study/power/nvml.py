@@ -31,14 +31,8 @@ AVERAGED_SECONDS = 1.0  # taken for every board without an instantaneous power: 
 
 
 class NvmlSource(PowerSource):
-    """The GPU that CUDA uses; the first readings of power, energy and limit are made here.
-
-    Parameters
-    ----------
-    nvml : module, optional
-        With the functions of ``pynvml``; tests give their own, and the handle `device` with it.
-    device : object, optional
-    """
+    """The GPU that CUDA uses; the first readings of power, energy and limit are made here. Tests give functions as
+    those of ``pynvml``, and the handle with them."""
 
     name = "nvml"
     scope = "gpu_board"

@@ -27,15 +27,8 @@ _READS = 9  # whose median is how long a reading takes
 
 
 class Sampler:
-    """Samples a source in its own process while the context is open.
-
-    Parameters
-    ----------
-    spec : SourceSpec
-    interval_s : float, optional
-        Seconds from one reading to the next; by default as the source asks for, but three times as long as
-        a reading takes at least.
-    """
+    """Samples a source in its own process while the context is open, each `interval_s`: by default as the source asks
+    for, but three times as long as a reading takes at least."""
 
     def __init__(self, spec: SourceSpec, interval_s: float | None = None) -> None:
         self.spec = spec
@@ -45,13 +38,7 @@ class Sampler:
         self._samples = self._failures = 0
 
     def __enter__(self) -> Self:
-        """Start the process and wait until it has opened the source.
-
-        Raises
-        ------
-        SensorError
-            The source can't be opened there, or the process doesn't answer.
-        """
+        """Start the process and wait until it has opened the source."""
         try:
             self._worker.start()
             self._worker.keep(_BEAT, self.spec, self._interval_s)
@@ -68,13 +55,8 @@ class Sampler:
         self._worker.close()
 
     def collect(self) -> Trace:
-        """Return what was read since the last call.
-
-        Raises
-        ------
-        SensorError
-            The process died or doesn't answer: nothing is known of the time since the last call.
-        """
+        """Return what was read since the last call; `SensorError` where the process died or doesn't answer, so that
+        nothing is known of the time since."""
         trace = self._ask("take")
         self._samples += len(trace.samples)
         self._failures += len(trace.failures)

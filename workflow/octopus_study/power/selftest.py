@@ -66,29 +66,15 @@ class PassedTest:
 
 @dataclass(frozen=True)
 class SelfTest:
-    """What the power-on test saw and decided.
-
-    Attributes
-    ----------
-    scope : str
-    source : mapping
-        Facts of the source.
-    limit : Watt
-    verdicts : mapping of str to Verdict
-        By id of the rule, in their order.
-    phases : tuple of Phase
-    trace : Trace
-        All that was read, between the phases too.
-    update_seconds : float or None
-        Median time between two values of the sensor, of the slower one where it gives power and counter.
-    """
+    """What the power-on test saw and decided."""
 
     scope: str
-    source: Mapping[str, Any]
+    source: Mapping[str, Any]  # facts of the source
     limit: Watt
-    verdicts: Mapping[str, Verdict]
+    verdicts: Mapping[str, Verdict]  # by id of the rule, in their order
     phases: tuple[Phase, ...]
-    trace: Trace
+    trace: Trace  # all that was read, between the phases too
+    # median time between two values of the sensor, of the slower one where it gives power and counter
     update_seconds: float | None
 
     @property
@@ -140,21 +126,9 @@ def power_on_test(
 ) -> SelfTest:
     """Make the device idle, work, idle and work, and judge whether the sensor followed.
 
-    Parameters
-    ----------
-    source : PowerSource
-        Read now and then for what lies beside the power: voltages and other rails.
-    collect : callable
-        Returns the samples since its last call, of a sampler that runs meanwhile.
-    load : callable
-        A burst of work of 10 to 50 ms, see :func:`octopus_study.power.loads.known_load`.
-    clock : TimeSource, optional
-    timing : Timing, optional
-
-    Raises
-    ------
-    MeasureError
-        The source can't be read at all, or the sampler died.
+    The source is read now and then for what lies beside the power: voltages and other rails. `collect` returns the
+    samples since its last call, of a sampler that runs meanwhile; `load` is a burst of work of 10 to 50 ms, see
+    :func:`octopus_study.power.loads.known_load`.
     """
     timing = timing or Timing()
     settle = timing.settle_seconds + source.averaged_seconds

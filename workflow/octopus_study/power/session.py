@@ -30,26 +30,13 @@ class Attempt:
 
 @dataclass(frozen=True)
 class PowerSession:
-    """A sensor that may be believed.
-
-    Attributes
-    ----------
-    spec : SourceSpec
-    source : PowerSource
-        Open in this process.
-    sampler : Sampler
-        Runs in its own; its `collect()` gives the trace since the last call.
-    selftest : SelfTest
-        It passed; its `proof()` is what `octopus_study.power.energy` asks for.
-    attempts : tuple of Attempt
-        The candidates in the order in which they were tried; the last one is this one.
-    """
+    """A sensor that may be believed."""
 
     spec: SourceSpec
-    source: PowerSource
-    sampler: Sampler
-    selftest: SelfTest
-    attempts: tuple[Attempt, ...]
+    source: PowerSource  # open in this process
+    sampler: Sampler  # runs in its own; its `collect()` gives the trace since the last call
+    selftest: SelfTest  # it passed; its `proof()` is what `octopus_study.power.energy` asks for
+    attempts: tuple[Attempt, ...]  # the candidates in the order in which they were tried; the last one is this one
 
 
 class NoUsableSensor(SensorError):  # noqa: N818  (a finding about the machine)
@@ -71,24 +58,8 @@ def open_session(
     clock: TimeSource = SYSTEM_CLOCK,
     timing: Timing | None = None,
 ) -> Iterator[PowerSession]:
-    """Open, sample and test the sensors of a device in order, and give the first one that passes.
-
-    Parameters
-    ----------
-    device : {"auto", "cpu", "cuda"}
-        What the known load runs on.
-    load : callable, optional
-        Instead of the known load; made only when a sensor can be read.
-    specs : sequence of SourceSpec, optional
-        Candidates; by default those of the device.
-    clock, timing : optional
-        See :func:`octopus_study.power.selftest.power_on_test`.
-
-    Raises
-    ------
-    NoUsableSensor
-        None passed; the message has the reason of each.
-    """
+    """Open, sample and test the sensors of a device in order, and give the first one that passes; `NoUsableSensor` has
+    the reason of each. A `load` replaces the known one, which is made only when a sensor can be read."""
     device = backends.resolve(device)
     attempts: list[Attempt] = []
     for spec in candidates(device) if specs is None else specs:

@@ -15,52 +15,27 @@ class SensorError(RefusedError):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One reading of a source.
+    """One reading of a source."""
 
-    Attributes
-    ----------
-    at_ns : int
-        `time.monotonic_ns()` in the middle of the reading; the same clock in every process of a machine.
-    took_ns : int
-        How long the reading took.
-    power : Watt
-    counter : MilliJoule or None
-        The energy counter; None where the source has none.
-    averaged : Watt or None
-        The mean that the driver makes of its own, quicker readings, where it tells that beside `power`. Readings of
-        the moment, ten times a second, meet a load of 30 frames/s always in the same three phases.
-    """
-
-    at_ns: int
-    took_ns: int
+    at_ns: int  # `time.monotonic_ns()` in the middle of the reading; the same clock in every process of a machine
+    took_ns: int  # how long the reading took
     power: Watt
-    counter: MilliJoule | None
+    counter: MilliJoule | None  # the energy counter, where the source has one
+    # The mean that the driver makes of its own, quicker readings, where it tells that beside `power`. Readings of the
+    # moment, ten times a second, meet a load of 30 frames/s always in the same three phases.
     averaged: Watt | None = None
 
 
 class PowerSource:
-    """A sensor that was opened by a successful reading; what can't be read is a `SensorError`.
+    """A sensor that was opened by a successful reading; what can't be read is a `SensorError`."""
 
-    Attributes
-    ----------
-    name : str
-        ``nvml`` or ``ina3221``.
-    scope : str
-        What the power is the power of: ``gpu_board`` or ``module_vdd_in``.
-    averaged_seconds : float
-        Over how long the driver averages what it reports as power; 0 where it doesn't.
-    interval_s : float
-        How often it is read, where a reading takes a third of that at most; so chosen that readings are in step with
-        frames at no usual rate.
-    accuracy : float
-        Relative systematic error that the maker states; it cancels in ratios of one sensor.
-    """
-
-    name: str
-    scope: str
-    averaged_seconds: float = 0.0
+    name: str  # ``nvml`` or ``ina3221``
+    scope: str  # what the power is the power of: ``gpu_board`` or ``module_vdd_in``
+    averaged_seconds: float = 0.0  # over how long the driver averages what it reports as power; 0 where it doesn't
+    # How often it is read, where a reading takes a third of that at most; so chosen that readings are in step with
+    # frames at no usual rate.
     interval_s: float = 0.019  # five readings of each value of a board that has ten a second
-    accuracy: float
+    accuracy: float  # relative systematic error that the maker states; it cancels in ratios of one sensor
 
     def read(self) -> Sample:
         """Read once; a failed reading is missing, never 0."""

@@ -30,25 +30,13 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One window.
+    """One window."""
 
-    Attributes
-    ----------
-    start_ns, end_ns : int
-        `time.monotonic_ns()`.
-    frames : int
-        Calls that began and ended within it.
-    busy_ns : int
-        Time within calls; all of it where they follow each other at once.
-    late : int
-        Calls that ended after the next one was due.
-    """
-
-    start_ns: int
+    start_ns: int  # `time.monotonic_ns()`
     end_ns: int
-    frames: int
-    busy_ns: int
-    late: int = 0
+    frames: int  # calls that began and ended within it
+    busy_ns: int  # time within calls; all of it where they follow each other at once
+    late: int = 0  # calls that ended after the next one was due
 
     @property
     def length_ns(self) -> int:

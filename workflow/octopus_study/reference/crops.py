@@ -35,23 +35,8 @@ def crop_resize(
     pad_value: float | np.ndarray = 114.0,
     frame_index: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Crop and resize of every box, then `(value - mean) / std`, in float64.
-
-    Parameters
-    ----------
-    boxes : ndarray, (N, 4)
-        `x1, y1, x2, y2` in pixels.
-    size : (int, int)
-        Height and width of the result.
-    layout : {"NCHW", "NHWC"}
-    edge, antialias, filter, letterbox, outside, pad_mode, pad_value, frame_index
-        As in `octopus.crop_resize`.
-
-    Returns
-    -------
-    ndarray, float64
-        (N, C, height, width) or (N, height, width, C); not rounded and not saturated.
-    """
+    """Crop and resize of every box, then `(value - mean) / std`, in float64, not rounded and not saturated; options as
+    of `octopus.crop_resize`."""
     frames = frame if frame_index is not None else frame[None]
     index = np.zeros(len(boxes), int) if frame_index is None else frame_index
     resize = {"bilinear": _bilinear, "nearest": _nearest, "bicubic": _bicubic}[filter]

@@ -33,18 +33,8 @@ FILTERS = {"bilinear": (1.0, _triangle), "bicubic": (2.0, _cubic(-0.5)), "lanczo
 
 
 def weights(size: int, count: int, filter: str, antialias: bool) -> np.ndarray:
-    """Weights of all source pixels (columns) in every output pixel (rows), each row summing to 1.
-
-    Parameters
-    ----------
-    size, count : int
-        Pixels of one axis before and after.
-    filter : {"nearest", "bilinear", "bicubic", "lanczos"}
-
-    Returns
-    -------
-    ndarray, (count, size), float64
-    """
+    """Weights of all source pixels (columns) in every output pixel (rows), (count, size) float64, each row summing to
+    1, of an axis of `size` pixels that becomes `count`."""
     scale = size / count
     if filter == "nearest":
         positions = np.cumsum([scale / 2] + [scale] * (count - 1))  # one after the other, as Pillow does
@@ -116,24 +106,9 @@ def batch(
     antialias: bool = True,
     rounding: str = "none",
 ) -> np.ndarray:
-    """Images (H, W, C) resized, each to a size of its own, and cut or padded to one.
-
-    Parameters
-    ----------
-    item : (height, width)
-        Of the result's items.
-    corners : sequence of (top, left), optional
-        Where in the resized image an item begins; negative: so much padding before it. (0, 0) by default.
-    layout : {"NCHW", "NHWC"}
-    gain, bias, pad : float or ndarray (C,)
-        The normalisation as `value * gain + bias`; the padding, normalised.
-    filter, antialias, rounding
-        As of `octopus.images.resize`.
-
-    Returns
-    -------
-    ndarray, (N, C, height, width) or (N, height, width, C), float64
-    """
+    """Images (H, W, C) resized, each to a size of its own, and cut or padded to one; float64, options as of
+    `octopus.images.resize`. `corners` say where in the resized image an item begins, negative: so much padding before
+    it; `gain` and `bias` are the normalisation, and `pad` is normalised."""
     result = np.empty((len(images), *item, images[0].shape[2]))
     result[:] = pad
     for target, image, size, (top, left) in zip(result, images, sizes, corners or [(0, 0)] * len(images), strict=True):
@@ -166,14 +141,8 @@ def rows(
     max_rows: int | None = None,
     **options: object,
 ) -> np.ndarray:
-    """Patch rows of images; options as of `batch`.
-
-    Returns
-    -------
-    ndarray, (R, K) or, with `max_rows`, (N, max_rows, K), float64
-        Rows in the order (grid_h/merge, grid_w/merge, merge, merge) of their patches; in a row (C, T, P, P) or
-        (P, P, C).
-    """
+    """Patch rows of images, (R, K) or, with `max_rows`, (N, max_rows, K), in the order (grid_h/merge, grid_w/merge,
+    merge, merge) of their patches; in a row (C, T, P, P) or (P, P, C). Options as of `batch`."""
     blocks = [
         _patches(batch([image], [size], size, layout="NHWC", **options)[0], patch, merge, temporal, order)  # type: ignore[arg-type]
         for image, size in zip(images, sizes, strict=True)

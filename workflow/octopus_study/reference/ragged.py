@@ -9,17 +9,9 @@ BYTE = 255.0
 
 
 def apply(operation: str, item: NDArray, first: float = 0.0, second: float = 0.0) -> NDArray[np.float64]:
-    """The result for one item, not yet rounded to the dtype of the result.
-
-    Parameters
-    ----------
-    operation : str
-        Of `octopus.ragged.ops.OPERATIONS`.
-    item : ndarray
-        Any shape for pointwise operations, (height, width) for the others; float32 or uint8.
-    first, second : float
-        The item's parameters, as in `octopus.kernels.pixelwise`.
-    """
+    """The result of an operation of `octopus.ragged.ops` for one item (height, width; any shape for pointwise ones),
+    not yet rounded to the dtype of the result. `first` and `second` are its parameters, as in
+    `octopus.kernels.pixelwise`."""
     values = np.asarray(item, np.float64)
     if not values.size:
         return values

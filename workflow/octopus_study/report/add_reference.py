@@ -16,30 +16,14 @@ from octopus_study.report.quiet import loaded, unsteady
 
 
 def add_reference(results_dir: str | Path, reference_dir: str | Path, standard: Mapping[str, Any]) -> Path:
-    """Copy ``results_dir`` to ``reference_dir/<machine>``, when it may stand as a reference.
+    """Copy ``results_dir`` (``data/results/<machine>``) to ``reference_dir/<machine>``, when it may stand as a
+    reference; return that folder. `standard` holds the settings of a reference by section; a section that it lacks may
+    have any.
 
-    Parameters
-    ----------
-    results_dir : path
-        ``data/results/<machine>``.
-    reference_dir : path
-        ``data/reference``.
-    standard : mapping
-        The settings that a reference has, by section; those of a section that it lacks are not asked for.
-
-    Returns
-    -------
-    Path
-        The folder of the machine under `reference_dir`.
-
-    Raises
-    ------
-    DataError
-        There is nothing to add, or a study may not be a reference: it rests on synthetic objects, comes from
-        uncommitted code, lacks its provenance, breaks the schema, was measured on a loaded machine or while a
-        method differed from itself, lacks what one of its processes failed to measure, has other settings than
-        the standard, or holds energies that the results linter refuses. Or the reference would be of several
-        commits. Nothing is copied then.
+    `DataError`, and nothing is copied: there is nothing to add, or a study rests on synthetic objects, comes from
+    uncommitted code, lacks its provenance, breaks the schema, was measured on a loaded machine or while a method
+    differed from itself, lacks what one of its processes failed to measure, has other settings than the standard, or
+    holds energies that the results linter refuses. Or the reference would be of several commits.
     """
     folder = Path(results_dir)
     files = sorted(folder.glob("*.csv"))

@@ -21,23 +21,9 @@ from octopus_study.report.study import StudyReport
 def build_numbers(
     results_dir: str | Path | None, reference_dir: str | Path | None, published_dir: str | Path, out: str | Path
 ) -> Path:
-    """Derive every number from the result rows and the published tables; write ``numbers.csv``, what authors need of it
-    as ``numbers.json``, and ``series/``.
-
-    Parameters
-    ----------
-    results_dir, reference_dir : path, optional
-        As in :func:`octopus_study.report.runs.load_runs`.
-    published_dir : path
-        ``data/published``.
-    out : path
-        The CSV to write; the JSON has its name, and the folder ``series`` beside it is written anew.
-
-    Raises
-    ------
-    InputError
-        There is nothing to report, or two numbers got the same id.
-    """
+    """Derive every number from the result rows and the published tables; write ``numbers.csv`` at `out`, what authors
+    need of it as ``numbers.json``, and ``series/`` anew. The folders are those of
+    :func:`octopus_study.report.runs.load_runs`, and ``data/published``."""
     runs = vetted(load_runs(results_dir, reference_dir))
     whole = Frame(numbers_of(runs, published_dir))
     write_series(runs, Path(out).parent)

@@ -16,17 +16,9 @@ if TYPE_CHECKING:
 def compare_runs(results_dir: str | Path, reference_dir: str | Path) -> pd.DataFrame:
     """Return every number that this machine's run shares with a reference run.
 
-    Parameters
-    ----------
-    results_dir, reference_dir : path
-        As in :func:`octopus_study.report.runs.load_runs`.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``number`` (id without scope), ``machine`` (of the reference), ``unit``, ``here``,
-        ``reference``, ``ratio`` (here / reference) and ``intervals_overlap``. Unlike the ratios of a study
-        these are not paired: the runs were made at different times on different machines.
+    A data frame of ``number`` (id without scope), ``machine`` (of the reference), ``unit``, ``here``, ``reference``,
+    ``ratio`` (here / reference) and ``intervals_overlap``. Unlike the ratios of a study these are not paired: the runs
+    were made at different times on different machines.
     """
     import pandas as pd
 

@@ -37,32 +37,18 @@ _JOINED = {"share": "share_of_{}", "times": "times_{}", "over": "over_{}"}
 
 
 class Key(NamedTuple):
-    """What a number is of; empty columns say nothing.
-
-    Attributes
-    ----------
-    machine, study, workload : str
-    n : int, optional
-        Number of items.
-    method, quantity, layer : str
-    derived : str
-        What was derived from the median: ``speedup``, ``verdict``, ``noise_floor`` …
-    other : str
-        The method that it was derived against.
-    input : str
-        What was handed over.
-    """
+    """What a number is of; empty columns say nothing."""
 
     machine: str
     study: str
     workload: str = ""
-    n: int | None = None
+    n: int | None = None  # number of items
     method: str = ""
     quantity: str = ""
     layer: str = ""
-    derived: str = ""
-    other: str = ""
-    input: str = ""
+    derived: str = ""  # what was derived from the median: ``speedup``, ``verdict``, ``noise_floor`` …
+    other: str = ""  # the method that it was derived against
+    input: str = ""  # what was handed over
 
     @property
     def id(self) -> str:
@@ -93,58 +79,20 @@ class Key(NamedTuple):
 
 
 class Source(NamedTuple):
-    """What a number rests on.
+    """What a number rests on."""
 
-    Attributes
-    ----------
-    role : str
-        ``here``, ``reference`` or ``published``.
-    dataset : str
-    file, selector : str
-        The file and how its rows were chosen.
-    commit : str
-        The commit that measured the rows, empty where provenance doesn't say.
-    """
-
-    role: str
+    role: str  # ``here``, ``reference`` or ``published``
     dataset: str
-    file: str
+    file: str  # and how its rows were chosen:
     selector: str
-    commit: str = ""
+    commit: str = ""  # the commit that measured the rows, empty where provenance doesn't say
 
 
 class Number(NamedTuple):
-    """One number and its origin; `value`, `low` and `high` are NaN where there is none.
+    """One number and its origin; `value`, `low` and `high` are NaN where there is none."""
 
-    Attributes
-    ----------
-    id : str
-        Made from the columns of its :class:`Key`; a published one from its table, keys and quantity.
-    machine, study, workload, n, method, quantity, layer, derived, other, input
-        As in :class:`Key`.
-    role, dataset, file, selector, commit : str
-        As in :class:`Source`.
-    value, low, high : float
-        `low` and `high` are the 95 % interval of a measured value, or the published range.
-    unit, text : str
-        `text` is the value as a reader sees it, with its unit.
-    note : str
-        How the value was derived.
-    function : str
-        The function that derived it.
-    blocks, processes : int, optional
-        How many blocks, windows or frames its interval rests on, and of how many processes they are; None where that
-        isn't known or there is no interval.
-    resampled : bool
-        Whether its interval was resampled.
-    status : str
-        ``different`` of a median whose method gives another answer, ``unavailable`` without a value; else empty.
-    reason : str
-        Why it is different or unavailable.
-    """
-
-    id: str
-    machine: str
+    id: str  # made from the columns of its :class:`Key`; a published one from its table, keys and quantity
+    machine: str  # as in :class:`Key`, to `input`
     study: str
     workload: str
     n: int | None
@@ -154,23 +102,25 @@ class Number(NamedTuple):
     derived: str
     other: str
     input: str
-    role: str
+    role: str  # as in :class:`Source`, like `dataset`, `file`, `selector` and `commit`
     dataset: str
     value: float
-    low: float
+    low: float  # the 95 % interval of a measured value, or the published range
     high: float
     unit: str
-    text: str
-    note: str
+    text: str  # the value as a reader sees it, with its unit
+    note: str  # how the value was derived, and below the function that derived it
     file: str
     selector: str
     commit: str
     function: str
+    # How many blocks, windows or frames its interval rests on, and of how many processes they are; None where that
+    # isn't known or there is no interval.
     blocks: int | None = None
     processes: int | None = None
-    resampled: bool = False
-    status: str = ""
-    reason: str = ""
+    resampled: bool = False  # whether its interval was resampled
+    status: str = ""  # ``different`` of a median whose method gives another answer, ``unavailable`` without a value
+    reason: str = ""  # why it is different or unavailable
 
     @property
     def key(self) -> Key:
@@ -303,13 +253,7 @@ class Frame:
 
     @classmethod
     def read(cls, path: str | Path) -> Frame:
-        """Read ``numbers.csv``.
-
-        Raises
-        ------
-        InputError
-            The file is absent or has other columns.
-        """
+        """Read ``numbers.csv``; `InputError` where the file is absent or has other columns."""
         if not Path(path).is_file():
             raise InputError(f"No numbers at {path}: run `octopus report numbers` first.")
         with open(path, newline="", encoding="utf-8") as stream:

@@ -33,17 +33,8 @@ def table_names() -> list[str]:
 
 
 def build_tables(numbers: str | Path, claims: str | Path, out_dir: str | Path) -> list[Path]:
-    """Write every table in both formats and return the paths.
-
-    Parameters
-    ----------
-    numbers : path
-        ``numbers.csv``.
-    claims : path
-        ``claims.csv``.
-    out_dir : path
-        Folder that gets ``<name>.typ`` and ``<name>.md`` for each of :func:`table_names`.
-    """
+    """Write every table of ``numbers.csv`` and ``claims.csv`` as ``<name>.typ`` and ``<name>.md`` and return the
+    paths."""
     tables = tables_of(Frame.read(numbers), read_claims(claims))
     return [path for name, table in tables.items() for path in _write(name, table, Path(out_dir))]
 
@@ -72,22 +63,7 @@ def figures() -> dict[str, tuple[str, Chart]]:
 
 
 def draw(name: str, numbers: str | Path, out_stem: str | Path) -> tuple[Path, Path]:
-    """Draw a figure and return the paths of its PDF and PNG.
-
-    Parameters
-    ----------
-    name : str
-        One of :func:`figures`.
-    numbers : path
-        ``numbers.csv``.
-    out_stem : path
-        Where to write, without suffix.
-
-    Raises
-    ------
-    InputError
-        There is no such figure.
-    """
+    """Draw one of :func:`figures` from ``numbers.csv`` at `out_stem`, and return the paths of its PDF and PNG."""
     if name not in figures():
         raise InputError(f"There is no figure {name!r}; the figures are {', '.join(figures())}.")
     return _draw(name, Frame.read(numbers), Path(out_stem))

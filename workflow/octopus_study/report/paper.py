@@ -30,28 +30,8 @@ _GUARD = re.compile(r'\bif has\(\s*"([^"]+)"\s*\)')
 def build_paper(
     paper_dir: str | Path, build_dir: str | Path, figures_dir: str | Path, out: str | Path, document: str = DOCUMENTS[0]
 ) -> Path:
-    """Check the sources against the numbers and compile them to PDF.
-
-    Parameters
-    ----------
-    paper_dir : path
-        Folder of ``octopus.typ`` and ``supplement.typ``.
-    build_dir : path
-        Folder of ``numbers.csv``, ``numbers.json``, ``claims.csv`` and ``tables/``.
-    figures_dir : path
-        Folder of the figures' PDF files.
-    out : path
-        The PDF to write (a ``.png`` with ``{p}`` in its name gives pages as pictures).
-    document : str
-        One of `DOCUMENTS`.
-
-    Raises
-    ------
-    InputError
-        The text names a number that is not in ``numbers.csv``; each is named.
-    DataError
-        Typst can't compile the paper.
-    """
+    """Check the sources against the numbers and compile one of `DOCUMENTS` to PDF (a ``.png`` with ``{p}`` in its name
+    gives pages as pictures). `InputError` names each number that the text asks for and ``numbers.csv`` hasn't."""
     import typst
 
     problems = check_paper(paper_dir, Frame.read(Path(build_dir) / "numbers.csv"))

@@ -19,13 +19,7 @@ COLUMNS = ("quantity", "value", "low", "high", "unit", "source")
 
 
 def published_numbers(published_dir: str | Path) -> Iterator[Number]:
-    """Yield one number per row of ``data/published/*.csv``; the digits stay as printed.
-
-    Raises
-    ------
-    InputError
-        The folder holds no table, or a table lacks a column.
-    """
+    """Yield one number per row of ``data/published/*.csv``; the digits stay as printed."""
     paths = sorted(Path(published_dir).glob("*.csv"))
     if not paths:
         raise InputError(f"No published tables (*.csv) in {published_dir}.")
@@ -42,17 +36,8 @@ def published_numbers(published_dir: str | Path) -> Iterator[Number]:
 def derived(
     sources: Number | Sequence[Number], place: str, unit: str, value: float, note: str, **columns: Any
 ) -> Number:
-    """Return a number that follows from published values alone: ``published.derived.<place>.<columns>``.
-
-    Parameters
-    ----------
-    sources : Number, or sequence of Number
-        The published numbers of one table that it rests on.
-    place : str
-        What stands first in its id: a machine, a table.
-    columns : of :class:`Key`
-        The rest of its id.
-    """
+    """Return a number that follows from published values, `sources` of one table, alone:
+    ``published.derived.<place>.<columns>``, by a machine or table and the columns of a :class:`Key`."""
     source = joined(*([sources] if isinstance(sources, Number) else sources))
     return make_number(Key(PUBLISHED, "derived", place, **columns), source, unit, value, note=note)
 

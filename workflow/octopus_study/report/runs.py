@@ -25,30 +25,16 @@ _Made = TypeVar("_Made")
 
 @dataclass(frozen=True)
 class Run:
-    """One study on one machine.
+    """One study on one machine."""
 
-    Attributes
-    ----------
-    scope : str
-        First part of the ids of its numbers: ``here`` for this machine's own run, else the machine.
-    machine, role, study : str
-    source : str
-        Path of the CSV, as given.
-    rows : DataFrame
-        Result rows (:class:`octopus_study.measure.rows.Row`).
-    provenance : dict
-        What the run's JSON file says.
-    kept : dict
-        What :func:`cached` made of the run.
-    """
-
-    scope: str
+    scope: str  # first part of the ids of its numbers: ``here`` for this machine's own run, else the machine
     machine: str
     role: Role
     study: str
-    source: str
-    rows: pd.DataFrame
-    provenance: dict[str, Any]
+    source: str  # path of the CSV, as given
+    rows: pd.DataFrame  # result rows (:class:`octopus_study.measure.rows.Row`)
+    provenance: dict[str, Any]  # what the run's JSON file says
+    # what :func:`cached` made of the run
     kept: dict[tuple, list] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def key(self, workload: str = "", n: int | None = None, method: str = "", **columns: str) -> Key:
@@ -100,22 +86,9 @@ def slug(identifier: str) -> str:
 
 
 def load_runs(results_dir: str | Path | None, reference_dir: str | Path | None) -> list[Run]:
-    """Read every study of this machine's run and of each reference machine.
-
-    Parameters
-    ----------
-    results_dir : path, optional
-        ``data/results/<machine>``; may be absent when nothing was measured here.
-    reference_dir : path, optional
-        ``data/reference``, one folder per machine.
-
-    Raises
-    ------
-    InputError
-        Neither folder holds a study.
-    MeasureError
-        Rows are not those that were measured, or nothing says where they come from; each file is named.
-    """
+    """Read every study of this machine's run, which may be absent, and of each machine below `reference_dir`.
+    `MeasureError` names each file whose rows are not those that were measured, or of which nothing says where they come
+    from."""
     found = _tables(Path(results_dir), "here") if results_dir else []
     if reference_dir and Path(reference_dir).is_dir():
         for folder in sorted(path for path in Path(reference_dir).iterdir() if path.is_dir()):
@@ -144,13 +117,7 @@ def _tables(folder: Path, role: Role) -> list[tuple[Path, Role]]:
 
 
 def read_run(path: Path, role: Role = "here") -> Run:
-    """Read the rows of a study that are those of its provenance.
-
-    Raises
-    ------
-    MeasureError
-        Rows or provenance are missing or damaged, were changed since, or are those of another study.
-    """
+    """Read the rows of a study, which must be those of its provenance."""
     provenance = validate_provenance(path.with_suffix(".json"))
     rows = _rows(path)
     if provenance["results"] is None or provenance["results"]["file"] != path.name:

@@ -102,15 +102,8 @@ def by_block(rows: pd.DataFrame) -> pd.Series:
 
 def resampled(samples: pd.Series | pd.DataFrame, statistic: Callable[..., np.ndarray]) -> Interval:
     """Return a statistic of samples with its percentile bootstrap interval (95 %), the same for the same samples; of
-    several processes the mean of theirs, with its interval by Student's t.
-
-    Parameters
-    ----------
-    samples : Series or DataFrame, shape (samples,) or (samples, columns)
-        Indexed by block. Rows are drawn whole, so that paired columns stay paired.
-    statistic : callable
-        Takes ``(..., samples)`` or ``(..., samples, columns)`` and the keyword ``axis``, that of the samples.
-    """
+    several processes the mean of theirs, with its interval by Student's t. Rows, indexed by block, are drawn whole, so
+    that paired columns stay paired; `axis` of the statistic is that of the samples."""
     values, axis = samples.to_numpy(), -samples.ndim
     parts = by_process(values, blocks_of(samples))
     if len(parts) > 1:

@@ -54,13 +54,7 @@ def selects_rows(selector: str) -> bool:
 
 
 def parse(selector: str) -> list[tuple[Condition, ...]]:
-    """Return the alternatives of a selector of rows.
-
-    Raises
-    ------
-    InputError
-        The text has another form.
-    """
+    """Return the alternatives of a selector of rows."""
     if selector == ALL_ROWS:
         return [()]
     return [tuple(map(_condition, part.split(_NEXT))) for part in selector.split(_OR)]
@@ -73,13 +67,8 @@ def values_of(selector: str, column: str) -> list[str]:
 
 
 class Table:
-    """Columns of texts of one CSV, and which of its rows a selector takes.
-
-    Parameters
-    ----------
-    columns : mapping of str to sequence
-        All of one length; values are compared as texts.
-    """
+    """Columns of texts of one CSV, all of one length, and which of its rows a selector takes; values are compared as
+    texts."""
 
     def __init__(self, columns: Mapping[str, Sequence[object]]) -> None:
         self.columns = columns
@@ -88,14 +77,8 @@ class Table:
         self._masks: dict[Condition, np.ndarray] = {}
 
     def rows(self, selector: str, one_of_several: bool = False) -> np.ndarray:
-        """Return the indices of the rows that a selector takes, ascending; for `one_of_several` tables, alternatives
-        on columns that this one hasn't are those of another.
-
-        Raises
-        ------
-        InputError
-            The selector has another form, or names a column that the table hasn't.
-        """
+        """Return the indices of the rows that a selector takes, ascending; for `one_of_several` tables, alternatives on
+        columns that this one hasn't are those of another."""
         chosen = np.zeros(self.length, bool)
         for conditions in parse(selector):
             if one_of_several and any(condition.column not in self.columns for condition in conditions):

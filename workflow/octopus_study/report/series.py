@@ -16,23 +16,13 @@ FOLDER = "series"
 
 
 class Series(NamedTuple):
-    """Columns of equal length, or a picture, that one figure draws.
-
-    Attributes
-    ----------
-    machine, study, name : str
-        The file is ``series/<machine>.<study>.<name>.csv``, and a picture's ``.npy``.
-    columns : dict of str to list
-        Columns by name: floats, or texts.
-    picture : ndarray, optional
-        Pixels, any shape and dtype.
-    """
+    """Columns of equal length, or a picture, that one figure draws."""
 
     machine: str
     study: str
-    name: str
-    columns: dict[str, list]
-    picture: np.ndarray | None = None
+    name: str  # the file is ``series/<machine>.<study>.<name>.csv``, and a picture's ``.npy``
+    columns: dict[str, list]  # by name: floats, or texts
+    picture: np.ndarray | None = None  # pixels, any shape and dtype
 
     def __getitem__(self, column: str) -> list:  # type: ignore[override]
         return self.columns[column]

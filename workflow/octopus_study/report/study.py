@@ -30,43 +30,28 @@ def always(group: Group, other: str) -> bool:
 @dataclass(frozen=True)
 class StudyReport:
     """Everything that the report knows of one study. A study that needs nothing here gets its medians, comparisons and
-    unavailable rows.
+    unavailable rows."""
 
-    Attributes
-    ----------
-    tables, figures : dict
-        By name, which is also the name of the file.
-    numbers : tuple of functions
-        What only this study knows of one run; each function is the origin of its numbers.
-    of_runs, of_published, of_all : tuple of functions
-        What all runs of the study together, the published values alone, or all of them give.
-    beside_all : tuple of functions
-        What one run gives beside all numbers, such as a ratio after a published number of uses.
-    series : tuple of functions
-        Series and pictures of one run, which are drawn and are no numbers.
-    compares : callable
-        Whether the comparison of Octopus with another method in a group is shown. The bound is such a method too, and
-        so is Octopus again, which gives the noise floor.
-    per_object : tuple of str
-        Quantities whose median is also shown per object.
-    indexed : tuple of str
-        Quantities and layers of which a block is an index and not a repetition: a median over them would mean nothing.
-    windows : bool
-        Few long windows instead of many blocks: means with Student's interval, and ratios of the study's own.
-    vetted : callable, optional
-        Blanks rows of a run that must not be believed, before anything is derived.
-    """
-
+    # by name, which is also the name of the file; figures too
     tables: Mapping[str, Spec | Callable[[Frame], Table]] = field(default_factory=dict)
     figures: Mapping[str, Chart] = field(default_factory=dict)
+    # what only this study knows of one run; each function is the origin of its numbers
     numbers: tuple[FromRun, ...] = ()
+    # what all runs of the study together, the published values alone, or all of them give
     of_runs: tuple[FromRuns, ...] = ()
     of_published: tuple[FromFrame, ...] = ()
     of_all: tuple[FromFrame, ...] = ()
+    # what one run gives beside all numbers, such as a ratio after a published number of uses
     beside_all: tuple[FromRunAndFrame, ...] = ()
+    # series and pictures of one run, which are drawn and are no numbers
     series: tuple[Callable[[Run], Iterable[Series]], ...] = ()
+    # Whether the comparison of Octopus with another method in a group is shown. The bound is such a method too, and so
+    # is Octopus again, which gives the noise floor.
     compares: Callable[[Group, str], bool] = always
-    per_object: tuple[str, ...] = ()
+    per_object: tuple[str, ...] = ()  # quantities whose median is also shown per object
+    # Quantities and layers of which a block is an index and not a repetition: a median over them would mean nothing.
     indexed: tuple[str, ...] = ()
+    # few long windows instead of many blocks: means with Student's interval, and ratios of the study's own
     windows: bool = False
+    # blanks rows of a run that must not be believed, before anything is derived
     vetted: Callable[[Run], Run] | None = None

@@ -26,24 +26,8 @@ _SHOWN_ROWS, _SHOWN_METHODS = 4, 4
 
 
 def trace(identifier: str, frame: Frame, claims: Sequence[Claim], paper_dir: Path, claims_yaml: Path) -> Iterator[str]:
-    """Yield lines on a number, or on a claim and the numbers that decide it.
-
-    Parameters
-    ----------
-    identifier : str
-        Id of a number, also with ``gpu.`` or ``cpu.`` in the place of a machine, or of a claim.
-    frame : Frame
-    claims : sequence of Claim
-    paper_dir : Path
-        Sources of the paper.
-    claims_yaml : Path
-        Where the claims stand.
-
-    Raises
-    ------
-    InputError
-        There is no such number and no such claim; near ones are named.
-    """
+    """Yield lines on a number (its id may have ``gpu.`` or ``cpu.`` in the place of a machine), or on a claim and the
+    numbers that decide it. `InputError` names near ones where there is no such number or claim."""
     by_id = {claim.id: claim for claim in claims}
     if identifier in by_id:
         yield from _of_claim(by_id[identifier], frame, claims_yaml, paper_dir)

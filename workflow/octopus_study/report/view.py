@@ -33,15 +33,8 @@ class Reasons:
 
 
 class View:
-    """One machine's numbers of one study.
-
-    Parameters
-    ----------
-    frame : Frame
-    machine, study : str
-    reasons : Reasons, optional
-        Where cells note why they are empty; the views of one table share it.
-    """
+    """One machine's numbers of one study. Cells note in `reasons` why they are empty; the views of one table share
+    it."""
 
     def __init__(self, frame: Frame, machine: str, study: str, reasons: Reasons | None = None) -> None:
         self.frame, self.machine, self.study = frame, machine, study
@@ -75,15 +68,8 @@ class View:
         return self.frame.select(self.machine, self.study, **columns)
 
     def cases(self, method: str, quantity: str, layers: Collection[str] = (), order: Sequence[str] = ()) -> list[Key]:
-        """Return the keys under which a method has a value, by workload, n and layer.
-
-        Parameters
-        ----------
-        layers : collection of str
-            Only these; all when empty.
-        order : sequence of str
-            Only these workloads, in this order and by ascending n; all of them, as in the rows, when empty.
-        """
+        """Return the keys under which a method has a value, by workload, n and layer: only of these layers and
+        workloads, in this order and by ascending n; all of them, as in the rows, when empty."""
         layers = [self.kernel_layer if layer == KERNEL else layer for layer in layers]
         numbers = self.select(method=method, quantity=quantity)
         keys = [number.key for number in numbers if number.known and (not layers or number.layer in layers)]

@@ -18,25 +18,10 @@ if TYPE_CHECKING:
 
 
 def run_study(study: str, *, config: Config, manifest: Path, out: Path, kept: Path | None = None) -> Path:
-    """Run one study and write its rows as CSV and its provenance beside them as JSON.
+    """Run one study and write its rows as CSV at `out` and its provenance beside them as JSON.
 
-    Parameters
-    ----------
-    study : str
-        One of `STUDIES`.
-    manifest : Path
-        What `octopus fetch` wrote: which data there are, and where.
-    out : Path
-        The CSV; the provenance goes to the same name with `.json`.
-    kept : Path, optional
-        File for parts that are complete; those in it are not measured again.
-
-    Raises
-    ------
-    InputError
-        The study is unknown.
-    DeviceError
-        The configuration asks for a GPU and none is usable.
+    The manifest is what `octopus fetch` wrote: which data there are, and where. Complete parts go into the file `kept`,
+    and those in it are not measured again.
     """
     from octopus_study.studies.comparison import measure_plan
     from octopus_study.studies.context import make_context, write_run

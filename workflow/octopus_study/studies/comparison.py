@@ -30,13 +30,7 @@ BASE = "octopus"
 
 @dataclass(frozen=True)
 class Comparison:
-    """Methods that are measured against each other.
-
-    Attributes
-    ----------
-    quantity, layer, unit : str
-        As in the rows.
-    """
+    """Methods that are measured against each other."""
 
     case: Case
     quantity: str
@@ -110,29 +104,12 @@ def compare(
     budget: Budget | None = None,
     base: str = BASE,
 ) -> list[Row]:
-    """Time `methods` in paired blocks; the base, where it takes part, is entered twice for the noise floor.
+    """Time `methods`, those of the comparison that can be had here, in paired blocks; the base, to which the others are
+    compared, is entered twice for the noise floor, where it takes part. `missing` says why the others can't be had.
 
     On the host a process takes its share of the blocks; those after the first one only measure what that one could.
-
-    Parameters
-    ----------
-    methods : sequence of Method
-        Those of the comparison that can be had here.
-    answers : mapping or str
-        From `check` or `check_answers`; one word for all where there is nothing to check.
-    missing : mapping, optional
-        Why the other methods of the comparison can't be had; names of other comparisons in it don't matter.
-    clock : Clock, optional
-        By default that of the comparison's layer.
-    budget : Budget, optional
-        By default the context's.
-    base : str
-        The method to which the others are compared.
-
-    Raises
-    ------
-    InputError
-        A method of the comparison is neither among `methods` nor in `missing`, or one isn't of the comparison.
+    `answers` are from `check` or `check_answers`, or one word for all where there is nothing to check. Clock and budget
+    are those of the comparison's layer and of the context, unless given.
     """
     # What is missing, the first process has said.
     gaps = [] if context.process else comparison.missing(_reasons(comparison, methods, missing or {}))

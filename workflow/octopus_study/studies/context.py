@@ -188,15 +188,7 @@ class Context:
 
 
 def make_context(study: str, config: Config, manifest_path: Path) -> Context:
-    """Resolve the device, load the data, and set the number of CPU threads.
-
-    Raises
-    ------
-    DeviceError
-        The configuration asks for a GPU and none is usable.
-    DataError
-        The data that the manifest names are not there.
-    """
+    """Resolve the device, load the data, and set the number of CPU threads."""
     # Waiting threads that spin take the cores from the one that works as soon as anything else runs; on two cores
     # that made small parallel regions tens of times slower. Read when the thread pool starts.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -226,13 +218,8 @@ def make_context(study: str, config: Config, manifest_path: Path) -> Context:
 
 
 def write_run(context: Context, rows: Iterable[Row], out: Path) -> Path:
-    """Write a study's rows and, beside them, their provenance.
-
-    Raises
-    ------
-    MeasureError
-        The package's code was changed while the study ran, so that it is unknown what was measured.
-    """
+    """Write a study's rows and, beside them, their provenance; `MeasureError` where the package's code was changed
+    while the study ran, so that it is unknown what was measured."""
     if source_digest() != context.code:
         raise MeasureError(f"the code was changed while {context.study} ran; run the study again")
     write_rows(out, rows)

@@ -52,13 +52,7 @@ def further_rows(context: Context, manifest: Path, plan: Plan) -> list[Row]:
 
 
 def _measured(context: Context, task: dict[str, Any], limit: float) -> tuple[list[Row], list[str]]:
-    """Have a fresh Python measure the shared comparisons; also what failed of them.
-
-    Raises
-    ------
-    MeasureError
-        It takes longer than `limit` seconds, or ends with an error.
-    """
+    """Have a fresh Python measure the shared comparisons within `limit` seconds; also what failed of them."""
     process, started = task["process"], time.monotonic()
     log.info("%s: process %d measures %d comparisons", context.study, process, len(context.shared))
     try:

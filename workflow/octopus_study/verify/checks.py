@@ -43,13 +43,7 @@ class Result(NamedTuple):
 
 
 def names(only: Iterable[str]) -> list[str]:
-    """Return the names of some checks, of all where none is named.
-
-    Raises
-    ------
-    InputError
-        There is no check of that name.
-    """
+    """Return the names of some checks, of all where none is named."""
     wanted = list(only) or list(CHECKS)
     if unknown := [name for name in wanted if name not in CHECKS]:
         raise InputError(f"There is no check {', '.join(unknown)}; the checks are {', '.join(CHECKS)}.")

@@ -16,21 +16,11 @@ from octopus_study.report.runs import Run, load_runs
 
 
 class Outcome(NamedTuple):
-    """How a check ended.
+    """How a check ended."""
 
-    Attributes
-    ----------
-    count : int
-        What was compared.
-    faults : list of str
-        What differs, by name; nothing when all is well.
-    note : str
-        What stands beside the count.
-    """
-
-    count: int
-    faults: list[str]
-    note: str = ""
+    count: int  # what was compared
+    faults: list[str]  # what differs, by name; nothing when all is well
+    note: str = ""  # what stands beside the count
 
 
 CORE = "core"  # the folder of core runs among the results; config/core.yaml names it
@@ -38,16 +28,9 @@ CORE = "core"  # the folder of core runs among the results; config/core.yaml nam
 
 @dataclass(frozen=True)
 class Paths:
-    """Files and folders of a checkout, relative to it.
+    """Files and folders of a checkout, relative to it."""
 
-    Attributes
-    ----------
-    results : Path
-        Folder with one folder per machine; it may be absent.
-    reference, published, claims, paper, build, figures : Path
-    """
-
-    results: Path = Path("data/results")
+    results: Path = Path("data/results")  # one folder per machine; it may be absent
     reference: Path = Path("data/reference")
     published: Path = Path("data/published")
     claims: Path = Path("config/claims.yaml")

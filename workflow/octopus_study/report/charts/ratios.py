@@ -37,18 +37,9 @@ def draw(
     name_of: Callable[[Key], str],
     like: Mapping[str, str] | None = None,
 ) -> Figure:
-    """Draw the whole time of each case, which `name_of` names.
-
-    Parameters
-    ----------
-    shown : sequence of View
-    cases : callable
-        The cases of a machine, as keys of Octopus' times.
-    others : sequence of str
-        The other methods, in their order; `labels` has their names, and Octopus' own.
-    like : mapping, optional
-        Which method of Octopus gives the answer of another one, where it isn't the usual one.
-    """
+    """Draw the whole time of each case, which `name_of` names. `cases` gives those of a machine, as keys of Octopus'
+    times; `labels` has the names of `others` and of Octopus; `like` says which method of Octopus gives the answer of
+    another one, where it isn't the usual one."""
     own, called = like or {}, {name: human(dict(labels), name) for name in (SUBJECT, *others)}
     panels = {view: {key: _timed(view, key, others, own) for key in cases(view)} for view in shown}
     groups = [there for panel in panels.values() for there in panel.values()]

@@ -14,27 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure of a study.
+    """A figure of a study."""
 
-    Attributes
-    ----------
-    draw : callable
-        Makes the figure from the numbers.
-    caption : str
-        What it shows, for the results page, the documentation and the page that Snakemake makes of a run.
-    published : bool
-        Whether it draws published values where there is no run.
-    footer : callable, optional
-        What it rests on, where that isn't simply all runs of the study.
-    synthetic : callable, optional
-        Whether it is stamped, where that isn't simply whether a run of the study rests on generated data.
-    real : str
-        What the generated data stand in for.
-    """
-
-    draw: Callable[[Frame], Figure]
-    caption: str
-    published: bool = False
-    footer: Callable[[Frame], str] | None = None
+    draw: Callable[[Frame], Figure]  # makes the figure from the numbers
+    caption: str  # what it shows, for the results page, the documentation and the page that Snakemake makes of a run
+    published: bool = False  # whether it draws published values where there is no run
+    footer: Callable[[Frame], str] | None = None  # what it rests on, where that isn't simply all runs of the study
+    # whether it is stamped, where that isn't simply whether a run of the study rests on generated data
     synthetic: Callable[[Frame], bool] | None = None
-    real: str = "VisDrone"
+    real: str = "VisDrone"  # what the generated data stand in for

@@ -18,14 +18,8 @@ _ID = re.compile(r"[a-z{][\w{}-]*(\.[\w{}-]+)+")
 
 
 def evaluate(formula: str, value_of: Callable[[str], float]) -> float:
-    """Return the value of a formula such as ``( a.bytes + b.bytes ) / c.bandwidth``.
-
-    Raises
-    ------
-    InputError
-        The formula can't be read.
-    ZeroDivisionError
-    """
+    """Return the value of a formula such as ``( a.bytes + b.bytes ) / c.bandwidth``; `InputError` where it can't be
+    read."""
     tokens = formula.split()
     wrong = [token for token in tokens if not (_ID.fullmatch(token) or _PLAIN.fullmatch(token))]
     numbers = [repr(float(value_of(token))) if _ID.fullmatch(token) else token for token in tokens if not wrong]

@@ -39,21 +39,8 @@ def build_page(
     figures_dir: str | Path,
     out: str | Path,
 ) -> Path:
-    """Write the results page.
-
-    Parameters
-    ----------
-    numbers, claims : path
-        ``numbers.csv`` and ``claims.csv``.
-    claims_yaml : path
-        The rules of the claims.
-    paper_dir : path
-        Sources of the paper, where traces look for uses.
-    figures_dir : path
-        Folder of the figures' PNG files; one that is missing is left out.
-    out : path
-        The HTML file to write.
-    """
+    """Write the results page from ``numbers.csv``, ``claims.csv`` and the claims' rules. Traces look for uses in the
+    paper's sources; a figure whose PNG is missing is left out."""
     frame, rules = Frame.read(numbers), load_claims(claims_yaml)
     judged = read_claims(claims)
     traces = all_traces(frame, rules, Path(paper_dir), Path(claims_yaml))

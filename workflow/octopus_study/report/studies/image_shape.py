@@ -146,17 +146,10 @@ def causes(run: Run) -> Iterator[Number]:
 
 
 def verdict(as_expected: bool, padded: float, forced: float, over: float) -> str:
-    """Return what memory follows, by rule.
-
-    Parameters
-    ----------
-    as_expected : bool
-        Whether images were split exactly where a side is no multiple of 8.
-    padded, forced : float
-        Peak of the split image run whole, and of the whole image split, over the peak as published.
-    over : float
-        Change of the peak by cuDNN's benchmark mode over that by the split, as logarithms of ratios.
-    """
+    """Return what memory follows, by rule. `as_expected`: images were split exactly where a side is no multiple of 8.
+    `padded` and `forced`: the peak of the split image run whole, and of the whole image split, over the peak as
+    published. `over`: the change of the peak by cuDNN's benchmark mode over that by the split, as logarithms of
+    ratios."""
     raises, lowers = padded > 1 + EQUAL_WITHIN, forced < 1 / (1 + EQUAL_WITHIN)
     if as_expected and raises and lowers and over < 1:
         return QUADRANTS

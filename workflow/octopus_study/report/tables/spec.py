@@ -17,48 +17,24 @@ Maker = Callable[[Frame], Table]
 
 @dataclass(frozen=True)
 class Spec:
-    """A table with a section per machine.
-
-    Attributes
-    ----------
-    study : str
-    first : str
-        Head of the first column.
-    label : callable
-        What the first column says of a case.
-    columns : dict of str to callable, or a function that makes a list of such pairs from the numbers
-        By head, what a cell says of a case; :mod:`octopus_study.report.tables.cells` makes the common ones. A list may
-        have a head twice.
-    cases : callable
-        The rows of a machine, as keys; a text among them is a heading. A machine without any has no section.
-    caption : str or callable
-        Without the reasons for empty cells, which follow it.
-    absent : str or callable
-        What the caption says where no machine has a row: in its place, or behind it where `before` has rows.
-    title : callable
-        The heading over a machine's rows; none where it is empty.
-    before : callable
-        Rows above all machines, such as published ones.
-    after : callable
-        Further rows of a machine.
-    widths : sequence of str
-        Widths of the columns in Typst; as wide as their content unless given.
-    text_columns : sequence of int
-        Columns of text, aligned left.
-    """
+    """A table with a section per machine."""
 
     study: str
-    first: str
+    first: str  # head of the first column, and what that says of a case:
     label: Callable[[View, Key], str]
+    # By head, what a cell says of a case; :mod:`octopus_study.report.tables.cells` makes the common ones. A list, made
+    # from the numbers, may have a head twice.
     columns: Mapping[str, Cell] | Callable[[Frame], Sequence[tuple[str, Cell]]]
+    # The rows of a machine, as keys; a text among them is a heading. A machine without any has no section.
     cases: Callable[[View], Iterable[Key | str]]
-    caption: str | Callable[[Frame], str]
+    caption: str | Callable[[Frame], str]  # without the reasons for empty cells, which follow it
+    # what the caption says where no machine has a row: in its place, or behind it where `before` has rows
     absent: str | Callable[[Frame], str] = ""
-    title: Callable[[View], str] = lambda view: view.title
-    before: Callable[[Frame], Iterable[Row]] = lambda frame: ()
-    after: Callable[[View], Iterable[Row]] = lambda view: ()
-    widths: Sequence[str] = ()
-    text_columns: Sequence[int] = field(default=(0,))
+    title: Callable[[View], str] = lambda view: view.title  # the heading over a machine's rows; none where it is empty
+    before: Callable[[Frame], Iterable[Row]] = lambda frame: ()  # rows above all machines, such as published ones
+    after: Callable[[View], Iterable[Row]] = lambda view: ()  # further rows of a machine
+    widths: Sequence[str] = ()  # of the columns in Typst; as wide as their content unless given
+    text_columns: Sequence[int] = field(default=(0,))  # columns of text, aligned left
 
 
 def make(table: Spec | Maker, frame: Frame) -> Table:
@@ -107,25 +83,12 @@ def beside(
     text_columns: Sequence[int] | None = (0,),
     heads: Sequence[str] = ("{}",),
 ) -> Table:
-    """Return a table with the machines side by side, a column each, or as many as have heads.
+    """Return a table with the machines side by side, a column each, or as many as have `heads` (with a machine's name
+    in place of the braces).
 
-    Parameters
-    ----------
-    machines : sequence of View
-    first : sequence of str
-        Heads of the columns before the machines.
-    lines : iterable
-        What stands below these heads, and what a machine's cell, or cells, say; or a heading.
-    caption : str
-        Without the reasons for empty cells, which follow it.
-    absent : str
-        What the caption says too where there is no machine.
-    widths : (sequence of str, str)
-        Widths of the first columns and of a machine's.
-    text_columns : sequence of int, optional
-        Columns of text, aligned left; None for all of them.
-    heads : sequence of str
-        Heads of a machine's columns, with its name in place of the braces.
+    `first` are the heads of the columns before the machines; a line is what stands below these and what a machine's
+    cell, or cells, say; or a heading. `widths` are those of the first columns and of a machine's. To the caption come
+    the reasons for empty cells, and `absent` where there is no machine. `text_columns` is None for all of them.
     """
 
     def texts(cell: Callable[[View], str | list[str]]) -> Iterator[str]:

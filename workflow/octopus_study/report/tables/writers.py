@@ -10,24 +10,13 @@ MISSING = "\u2013"
 
 
 class Table(NamedTuple):
-    """A table as text.
-
-    Attributes
-    ----------
-    caption : str
-    header : list of str
-    rows : list of (list of str, or str)
-        A row of cells; a string is a heading over the rows that follow.
-    text_columns : tuple of int
-        Columns that hold text and are aligned left; all others hold numbers.
-    widths : tuple of str
-        Widths of the columns in Typst, such as ``auto`` or ``1fr``; as wide as their content unless given.
-    """
+    """A table as text."""
 
     caption: str
     header: list[str]
-    rows: list[list[str] | str]
-    text_columns: tuple[int, ...] = (0,)
+    rows: list[list[str] | str]  # a row of cells; a string is a heading over the rows that follow
+    text_columns: tuple[int, ...] = (0,)  # columns that hold text and are aligned left; all others hold numbers
+    # of the columns in Typst, such as ``auto`` or ``1fr``; as wide as their content unless given
     widths: tuple[str, ...] = ()
 
 

@@ -45,15 +45,8 @@ class _VersionLauncher(StreamLauncher):
 
 
 class KernelVersion(CropMethod):
-    """One version of the kernel on a job's boxes, in device memory.
-
-    Parameters
-    ----------
-    job : CropJob
-        On the GPU.
-    means : tuple or None
-        Values per store, whether pixels are read as words, whether the frame is prefetched; None for the plain kernel.
-    """
+    """One version of the kernel on a job's boxes, in device memory. `means` are its values per store, whether pixels
+    are read as words, and whether the frame is prefetched; None is the plain kernel."""
 
     def __init__(self, job: CropJob, name: str, means: tuple[int, bool, bool] | None) -> None:
         super().__init__(job)

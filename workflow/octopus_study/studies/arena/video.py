@@ -126,13 +126,8 @@ def _measure(context: Context, part: Part) -> list[Row]:
 
 
 def coded(frame: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-    """A frame as NV12 in one array, and what red, green and blue are then, not rounded.
-
-    Raises
-    ------
-    Unavailable
-        The frame's sides are odd, or its width no multiple of four.
-    """
+    """A frame as NV12 in one array, and what red, green and blue are then, not rounded; `Unavailable` where its sides
+    are odd, or its width no multiple of four."""
     height, width, _ = frame.shape
     if height % 2 or width % WORD:
         raise Unavailable(f"NV12 has even sides and the conversion ahead reads words; the frame is {width} x {height}")

@@ -18,18 +18,8 @@ CHECKED = 50  # crops of the kernel's own comparisons that are compared with the
 
 
 def uniform_boxes(count: int, width: int, height: int, side: int, seed: int) -> NDArray[np.int32]:
-    """Boxes of exactly `side` x `side` pixels at random places of a frame; the first ones don't depend on `count`.
-
-    Returns
-    -------
-    (count, 4) int32
-        `x1, y1, x2, y2`.
-
-    Raises
-    ------
-    InputError
-        The frame is smaller than a box.
-    """
+    """Boxes, (count, 4) int32, of exactly `side` x `side` pixels at random places of a frame; the first ones don't
+    depend on `count`."""
     if side > min(width, height):
         raise InputError(
             f"boxes of {side} x {side} pixels don't fit into a frame of {width} x {height}; set arena.uniform_side"
@@ -40,13 +30,7 @@ def uniform_boxes(count: int, width: int, height: int, side: int, seed: int) -> 
 
 
 def large_boxes(count: int, width: int, height: int, seed: int) -> NDArray[np.int32]:
-    """Boxes with sides of `LARGE_SIDES`, as far as the frame has them, at random places.
-
-    Returns
-    -------
-    (count, 4) int32
-        `x1, y1, x2, y2`.
-    """
+    """Boxes, (count, 4) int32, with sides of `LARGE_SIDES`, as far as the frame has them, at random places."""
     generator, limits = np.random.default_rng(seed), np.array([width, height])
     least, most = (np.minimum(limits, side) for side in LARGE_SIDES)
     sides = generator.integers(least, most + 1, (count, 2))

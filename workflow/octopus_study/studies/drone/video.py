@@ -38,20 +38,8 @@ class Footage:
 class Video:
     """Frames on the host, in page-locked memory beside a GPU, the boxes of each, and memory for the crops of one.
 
-    Parameters
-    ----------
-    ring : ndarray, (R, H, W, C), uint8
-        The frames, over and over.
-    boxes : sequence of (N, 4) int32
-        One array per frame, on the host.
-    size, mean, std
-        As in `CropJob`.
-    device : {"cpu", "cuda"}
-
-    Attributes
-    ----------
-    number : int
-        Of the frame that is worked on; set it to turn to another one.
+    The frames of `ring`, (R, H, W, C) uint8, come over and over; `boxes` has one array (N, 4) per frame, on the host.
+    `number` is that of the frame that is worked on; set it to turn to another one.
     """
 
     def __init__(

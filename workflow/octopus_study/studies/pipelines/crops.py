@@ -28,13 +28,7 @@ ROUNDED = "OpenCV rounds to bytes before they are normalised"
 
 
 class FrameCrops(Step):
-    """A frame and a detector's boxes on the GPU, the good ones first, and their number as a tensor.
-
-    Parameters
-    ----------
-    counting : int
-        How many of them are good.
-    """
+    """A frame and a detector's boxes on the GPU, the `counting` good ones first, and their number as a tensor."""
 
     def __init__(self, context: Context, boxes: NDArray[np.int32], counting: int) -> None:
         crop, frame = context.config.crop, context.workload.frame

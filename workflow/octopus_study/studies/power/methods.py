@@ -29,20 +29,9 @@ BYTES_PER_VALUE = 6
 
 
 def make_methods(context: Context, count: int, reference: ReferenceCrops) -> tuple[list[Method], dict[str, Answer]]:
-    """Make the methods that are available on `count` boxes of the pool, Octopus first, and check them.
-
-    Returns
-    -------
-    list of Method
-        A run goes from boxes on the host to the synchronised result.
-    dict
-        The answers, by name; for a library that is missing, the reason.
-
-    Raises
-    ------
-    Unavailable
-        There is too little memory.
-    """
+    """Make the methods that are available on `count` boxes of the pool, Octopus first, and check them: also gives the
+    answers by name, for a library that is missing the reason. A run goes from boxes on the host to the synchronised
+    result."""
     check_room(context, count)
     boxes = sample_boxes(context.workload.pool, count, context.seed)
     job, every = crop_job(context, boxes), every_checked(count, CHECKED)

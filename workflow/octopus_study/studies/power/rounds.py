@@ -24,27 +24,16 @@ DISCARDED = "discarded_blocks"
 
 @dataclass
 class Rounds:
-    """The rounds of one layer: `least` are wanted, and some more are tried where any are thrown away.
-
-    Attributes
-    ----------
-    least : int
-    failed : dict
-        Why a method raised, by its name; it has no windows from then on, and those before are not used.
-    lost : str
-        Why nothing can be sampled any more; empty while the sampler runs.
-    kept : dict
-        By the number of the round, the block of its rows: one window per method. A method that raised, or that the
-        sensor's end left out, has none.
-    discarded : list of str
-        Why each of the others was thrown away.
-    """
+    """The rounds of one layer: `least` are wanted, and some more are tried where any are thrown away."""
 
     least: int
+    # Why a method raised, by its name; it has no windows from then on, and those before are not used.
     failed: dict[str, str] = field(default_factory=dict)
-    lost: str = ""
+    lost: str = ""  # why nothing can be sampled any more; empty while the sampler runs
+    # By the number of the round, the block of its rows: one window per method. A method that raised, or that the
+    # sensor's end left out, has none.
     kept: dict[int, dict[str, Taken]] = field(default_factory=dict)
-    discarded: list[str] = field(default_factory=list)
+    discarded: list[str] = field(default_factory=list)  # why each of the others was thrown away
 
     @property
     def tried(self) -> int:

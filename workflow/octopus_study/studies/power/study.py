@@ -57,15 +57,8 @@ IDLE_SETTLE_SECONDS = 3.0  # boards are back at their idle power 1 to 2 s after 
 
 
 def plan(context: Context, opener: Opener = open_session, clock: TimeSource = SYSTEM_CLOCK) -> list[Part]:
-    """One part, since one session reads the sensor throughout: both layers of every number of objects.
-
-    Parameters
-    ----------
-    context : Context
-    opener : callable
-        Gives a session for a device; tests give a simulated one, and with it a clock.
-    clock : TimeSource, optional
-    """
+    """One part, since one session reads the sensor throughout: both layers of every number of objects. Tests give an
+    `opener` of simulated sessions, and with it a clock."""
     settings, comparisons = context.config.power, []
     for count in settings.counts:
         case = _case(context, count)

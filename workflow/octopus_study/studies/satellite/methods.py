@@ -143,11 +143,6 @@ class Padded:
     """A batch of items as large as the largest tile, each judged whole by one launch of the same kernel.
 
     The batch is one tall image whose tiles are the items; their means count the padding, which is taken out again.
-
-    Raises
-    ------
-    Unavailable
-        The host, or the GPU, has too little memory.
     """
 
     def __init__(self, job: TileJob) -> None:
@@ -190,13 +185,8 @@ def _memory(shape: tuple[int, ...], job: TileJob) -> NDArray[Any]:
 
 
 class ByMeans:
-    """On the host, by the mean of each tile over all channels.
-
-    Parameters
-    ----------
-    means_of : callable
-        Gives, for a job, what finds the means, (N,) float64.
-    """
+    """On the host, by the mean of each tile over all channels: `means_of` gives, for a job, what finds them, (N,)
+    float64."""
 
     def __init__(self, means_of: Callable[[TileJob], Means], job: TileJob) -> None:
         self.job, self._means = job, means_of(job)

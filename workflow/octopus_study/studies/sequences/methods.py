@@ -21,13 +21,7 @@ NAMES = (*OWN, "padded", "nested-jagged")
 
 
 def make(name: str, job: RaggedJob) -> StagedMethod:
-    """One method for a batch of sequences; `total` goes from flat values to flat results where they lie.
-
-    Raises
-    ------
-    Unavailable
-        Torch is needed and not installed.
-    """
+    """One method for a batch of sequences; `total` goes from flat values to flat results where they lie."""
     if name in OWN:
         return _strategy(name, job)
     if name == "nested-jagged":

@@ -54,7 +54,8 @@ _RESIZE = (
 )
 _ROWS = (
     f"(Tensor[] images, int[] sizes, *, str rule='', int[] limits=[], {_IMAGES}, str filter='bicubic', "
-    "str rounding='uint8', int patch=14, int? merge=None, int? temporal=None, str order='CTPP', int? max_rows=None)"
+    "str rounding='uint8', int patch=14, int? merge=None, int? temporal=None, str order='CTPP', int? max_rows=None, "
+    "int row_multiple=1)"
 )
 
 

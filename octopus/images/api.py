@@ -156,7 +156,7 @@ def patch_rows(
 
     Parameters
     ----------
-    images, antialias, mean, std, scale, dtype, channels, source, stream, device
+    images, antialias, mean, std, scale, channels, source, stream, device
         As in `resize`.
     sizes : array, (N, 2), integer, or callable
         As in `resize_each`, but multiples of `patch * merge`. `smart_sizes` is the rule of the Qwen2-VL family,
@@ -165,7 +165,8 @@ def patch_rows(
         Pixels of a patch's side: 14 for Qwen2-VL and Qwen2.5-VL, 16 for Qwen3-VL and SigLIP2.
     merge, temporal : int, optional
         Patches of a merged block's side, and copies of each patch in its row, since these models take two frames at a
-        time; by default 2, and 1 with `order="PPC"`.
+        time; by default 2, and 1 with `order="PPC"`. `temporal=1` is for a layer whose weights are summed over the two
+        frames, which in a still image are equal.
     order : {"CTPP", "PPC"}
         Of the values of a row: channel, copy, row and column, as in the Qwen2-VL family; or row, column, channel, as in
         SigLIP2 and others of the NaViT kind.
@@ -173,13 +174,20 @@ def patch_rows(
         As in `resize`, but by default as these models' processors have them.
     max_rows : int, optional
         Give every image as many rows, and fill up with 0; by default the rows of all images follow each other.
+    row_multiple : int
+        Round K up to a multiple of this many values, with zeros behind those of each patch: with 8 a row of 16-bit
+        floats begins at a multiple of 16 bytes, as fast matrix products want it. Zeros are 0 in any dtype, and not
+        normalised; weights of zero belong there.
+    dtype : {"float32", "float16", "bfloat16", "uint8", "int8"}
+        As in `resize`; int8 is the byte that uint8 has, less 128, of rows that are not normalised.
     out : array, optional
         Where to write the rows.
 
     Returns
     -------
     rows : array, (R, K), or with `max_rows` (N, max_rows, K)
-        K is C * temporal * patch * patch. On the side that worked, of the images' library.
+        K is C * temporal * patch * patch, rounded up to `row_multiple`. On the side that worked, of the images'
+        library.
     grid : array, (N, 3), int64
         Without `max_rows`: frames (1), and patches down and across of each image; on the host, as models take it. The
         rows of image i end at `grid.prod(1).cumsum()[i]`.

@@ -47,7 +47,8 @@ class CpuEngine:
         number = threads.get_num_threads() if out.nbytes + read > ALONE_BYTES else 1
         tiles = self._tiles(table, number)
         padded = out.shape[1] if self.spec.kind == "rows" and len(out.shape) == 3 else 0
-        values = (0, int(tiles[-1, 0]), 0, tiles.ctypes.data, 0, *self._fixed, padded, out.nbytes > STREAMED)
+        more = padded, out.nbytes > STREAMED, self.spec.values
+        values = (0, int(tiles[-1, 0]), 0, tiles.ctypes.data, 0, *self._fixed, *more)
         return PreparedLaunch(
             values, [(None, 4)], self._kernel, threads=number, table=table, table_to=2, column=len(table),
             held=(self, tiles),

@@ -85,7 +85,7 @@ class SimpleKernel:
         """The launch for tables of `count` records, to be called with the addresses of result, table and table."""
         spec, geometry = self.spec, (launch.blocks, 1, 1, IMAGE_ROWS * IMAGE_COLUMNS, 1, 1)
         normal = *four(spec.gain), *four(spec.bias), *four(spec.pad)
-        values = 0, 0, count, 0, *spec.item, spec.patch, spec.merge, spec.temporal, *normal
+        values = 0, 0, count, 0, *spec.item, spec.patch, spec.merge, spec.temporal, spec.values, *normal
         words = IMAGES.words(dict(zip(IMAGES.names, values, strict=True)))
         cuda = Cuda(self.load(), geometry, current().device_id)
         return PreparedLaunch(words, [(None, 3), (None, 0), (None, 1)], cuda, **upload)
@@ -98,8 +98,8 @@ def kernel_of(spec: ImageSpec) -> ImageKernel | None:
         return None
     if spec.kind == "rows" and spec.patch not in SIDES:
         return None
-    sides = spec.patch, spec.merge, spec.temporal
-    return ImageKernel(spec.channels, code, spec.antialias, spec.rounding, spec.dtype, spec.kind, spec.layout, *sides)
+    row = spec.patch, spec.merge, spec.temporal, spec.values - spec.filled if spec.kind == "rows" else 0
+    return ImageKernel(spec.channels, code, spec.antialias, spec.rounding, spec.dtype, spec.kind, spec.layout, *row)
 
 
 class TensorKernel(SimpleKernel):

@@ -29,7 +29,7 @@ Layout: TypeAlias = Literal["NCHW", "NHWC"]
 Channels: TypeAlias = Literal["RGB", "BGR", "RGBA", "BGRA"]
 Source: TypeAlias = Literal["HWC", "CHW"]
 Order: TypeAlias = Literal["CTPP", "PPC"]
-DtypeName: TypeAlias = Literal["float32", "float16", "bfloat16", "uint8"]
+DtypeName: TypeAlias = Literal["float32", "float16", "bfloat16", "uint8", "int8"]
 
 CHOICES = {"filter": Filter, "rounding": Rounding, "layout": Layout, "order": Order, "dtype": DtypeName}
 
@@ -71,6 +71,7 @@ class RowOptions(Options, total=False):
     temporal: int | None
     order: Order
     max_rows: int | None
+    row_multiple: int
 
 
 # By operation: the kind of its spec, and its arguments but images, sizes and where it works, with their defaults.
@@ -87,7 +88,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "resize_each": {**_SHARED, "layout": "NCHW"},
     "patch_rows": {
         **_SHARED, "filter": "bicubic", "rounding": "uint8", "patch": 14, "merge": None, "temporal": None,
-        "order": "CTPP", "max_rows": None,
+        "order": "CTPP", "max_rows": None, "row_multiple": 1,
     },
 }  # fmt: skip
 
@@ -119,12 +120,18 @@ class ImageSpec:
     temporal: int = 1
     max_rows: int | None = None  # of every image, if a mask says which of them are its own
     tall_first: bool = False  # whether tall images begin with the vertical pass, see `sizes.vertical_first`
+    row_multiple: int = 1  # to which `values` of a row are rounded up, by zeros
 
     @cached_property
     def values(self) -> int:
-        """Elements of an item of a batch, of a pixel of items of their own sizes, or of a row."""
+        """Elements of an item of a batch, of a pixel of items of their own sizes, or of a row with its zeros."""
         if self.kind == "batch":
             return self.channels * self.item[0] * self.item[1]
+        return -(-self.filled // self.row_multiple) * self.row_multiple
+
+    @property
+    def filled(self) -> int:
+        """Elements of a row that hold pixels; the others, behind them, are zeros."""
         return self.channels * self.temporal * self.patch * self.patch
 
     @property
@@ -144,6 +151,11 @@ def make_spec(source: str, channels: int, operation: str, /, **given: Any) -> Im
         check_choice(name, asked[name], get_args(CHOICES[name]))
     if kind == "each" and dtype == "bfloat16":
         raise InputError("a RaggedBatch can't hold bfloat16; ask for float32 or float16, or for patch rows")
+    if dtype == "int8" and (kind != "rows" or any(asked[name] is not None for name in ("mean", "std", "scale"))):
+        raise InputError(
+            "dtype=int8 holds bytes less 128, of patch rows that are not normalised; leave out mean, std and scale, or "
+            "ask for another dtype"
+        )
     antialias, filter, rounding = switch("antialias", asked["antialias"]), asked["filter"], asked["rounding"]
     if rounding != "none" and source != "uint8":
         raise InputError(
@@ -196,7 +208,7 @@ def _of_batch(asked: dict[str, Any]) -> dict[str, Any]:
 def _of_rows(asked: dict[str, Any]) -> dict[str, Any]:
     """What `patch_rows` alone is asked for."""
     usual = 1 if asked["order"] == "PPC" else 2
-    made = {"patch": asked["patch"]}
+    made = {"patch": asked["patch"], "row_multiple": asked["row_multiple"]}
     made |= {name: usual if asked[name] is None else asked[name] for name in ("merge", "temporal")}
     for name, side in made.items():
         if not is_count(side) or not 1 <= side <= MAX_PATCH:

@@ -19,7 +19,7 @@ _LONGS = ("frame", "box", "out", "pitch")
 _INTS = ("width", "height", "columns", "rows", "inner_columns", "inner_rows", "spare", "unused")
 ITEM = np.dtype([(name, "i8") for name in _LONGS] + [(name, "i4") for name in _INTS])
 # dtypes whose memory a kernel sees as another's
-SEEN = {"bfloat16": "uint16", "nv12": "uint8", "p010": "uint16"}
+SEEN = {"bfloat16": "uint16", "int8": "uint8", "nv12": "uint8", "p010": "uint16"}
 _FORMS = {"float32": "<fi", "float64": "<d"}  # of numbers that are no integers
 
 
@@ -93,7 +93,7 @@ VARIED_MANY = Arguments.table(*_VARIED, "*float32 gain bias pad")
 # `table` and `words` are one table of `kernels.images.IMAGE`, as int64 and as int32.
 IMAGES = Arguments.table(
     "*int64 table", "*int32 words", "int32 count", "*out out", "int32 item_height item_width patch merge temporal",
-    *_four("gain", "bias", "pad"),
+    "int64 row_values", *_four("gain", "bias", "pad"),
 )  # fmt: skip
 IMAGE_TILES = Arguments.table(
     "*int64 table", "int32 count", "*out out", "int32 item_height item_width bands steps row_steps slots",

@@ -85,8 +85,8 @@ def _store(dtype):
 
     def store(out, index, values):
         for i, value in enumerate(values):
-            if dtype == "uint8":
-                value = np.rint(value).clip(0, 255).astype(np.uint8)
+            if dtype in ("uint8", "int8"):
+                value = np.uint8(np.rint(value).clip(0, 255)) ^ np.uint8(128 * (dtype == "int8"))
             elif dtype == "bfloat16":
                 value = bfloat16_bits(np.float32(value))
             out[index + i] = value
@@ -121,7 +121,11 @@ TABLE = {
     "byte_mask": lambda low, high: np.uint32((1 << int(high)) - (1 << int(low))),
     "quotient": lambda dividend, divisor: np.int32(int(dividend) // int(divisor)),
     "store_words": store_words,
-    **{f"store_{d}_{n}": _store(d) for d in ("float32", "float16", "bfloat16", "uint8") for n in (1, 2, 3, 4, 16)},
+    **{
+        f"store_{dtype}_{count}": _store(dtype)
+        for dtype in ("float32", "float16", "bfloat16", "uint8", "int8")
+        for count in (1, 2, 3, 4, 16)
+    },
     "bits_as_float": lambda bits: np.uint32(bits).view(np.float32),
     "float_as_bits": lambda value: np.float32(value).view(np.uint32),
     "reciprocal": lambda value: np.float32(1.0) / value,

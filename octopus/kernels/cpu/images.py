@@ -54,7 +54,7 @@ def build(source_dtype: str, out_dtype: str, channels: int, rounding: str) -> Ca
         whether channels lie apart, patch, merge, temporal
         filter, antialias, whether to round to uint8
         gain, bias, padding (C,) float32
-        rows of each item (0: as many as it has), whether to write past the caches
+        rows of each item (0: as many as it has), whether to write past the caches, values of a row of patches
     """
     stored, fixed = STORED[out_dtype], bool(rounding)
     number, out_size = np.int32 if fixed else np.float32, np.int64(np.dtype(stored).itemsize)
@@ -173,7 +173,7 @@ def build(source_dtype: str, out_dtype: str, channels: int, rounding: str) -> Ca
     def make_tile(record, band, strip, call, memory):
         """One tile; returns the memory for it, in place of `memory`: of address 0 if there is none."""
         image, out, steps, (height, width, all_rows, all_columns), (top, left) = record
-        _, planar, grid, filter, antialias, _, normal, item = call
+        patches, planar, grid, filter, antialias, _, normal, item = call
         columns, rows = (inside(strip[0], strip[1], left, all_columns), inside(band[0], band[1], top, all_rows))
         wide, tall, room = columns[1] - columns[0], rows[1] - rows[0], up(strip[1] - strip[0], LANES)
         taps = (
@@ -184,11 +184,10 @@ def build(source_dtype: str, out_dtype: str, channels: int, rounding: str) -> Ca
             wide, tall, room, line, up(taps[1] + 2, LANES) + LANES, (taps[0] + spare, taps[1] + spare)
         )  # fmt: skip
         span = min(np.int64(wide * (np.float64(width) / np.float64(all_columns))) + taps[0] + 2, width)
-        patch_row = channels * grid[0] * grid[0] * grid[2] * out_size
         needs = (
             (span + LANES) * MAX_STRIDE * LANES * turned_size,
             line * out_size * grid[0],
-            patch_row,
+            grid[3] * out_size if patches else np.int64(0),
             min(tall * taps[1], height),
         )
         memory = grown(memory, carve(np.int64(0), shape, *needs)[10])
@@ -216,8 +215,8 @@ def build(source_dtype: str, out_dtype: str, channels: int, rounding: str) -> Ca
     def kernel(arguments):
         tiles, out, max_rows = pointer(arguments[3], np.int64), arguments[4], arguments[18]
         patches, planar = arguments[7] != 0, arguments[8] != 0
-        grid = (arguments[9], arguments[10], arguments[11])
-        row_bytes = channels * grid[0] * grid[0] * grid[2] * out_size
+        grid = (arguments[9], arguments[10], arguments[11], arguments[20])
+        row_bytes = grid[3] * out_size
         normal = (
             pointer(arguments[15], np.float32), pointer(arguments[16], np.float32),
             pointer(arguments[17], np.float32),

@@ -94,14 +94,17 @@ def place_patches(lines, line, room, target, down, start, stop, item, grid, row)
     """The patches number `down` from above, of columns `start` to `stop`, whole patches, as rows of the result.
 
     `lines` are as many rows as a patch is high, `line` bytes apart, within a row as for `place_row`; `target` is the
-    item's first row, `row` memory for a row; `grid` the side of a patch, patches along a merged block, copies in time.
+    item's first row, `row` memory for a row; `grid` the side of a patch, patches along a merged block, copies in time,
+    values of a row.
     """
     _, columns, channels, planar, size, streams = item
-    patch, merge, temporal = grid
+    patch, merge, temporal, row_values = grid
     area, times = patch * patch * size, temporal if planar else 1
+    row_bytes, filled = row_values * size, channels * area * times
+    fill_zeros(row + filled, row_bytes - filled)
     above = down // merge * (columns // patch // merge) * merge * merge + down % merge * merge
     for across in range(start // patch, stop // patch):
-        into = target + (above + across // merge * merge * merge + across % merge) * channels * area * times
+        into = target + (above + across // merge * merge * merge + across % merge) * row_bytes
         values = lines + (across * patch - start) * (1 if planar else channels) * size
         if planar:
             for c in range(channels):
@@ -111,7 +114,7 @@ def place_patches(lines, line, room, target, down, start, stop, item, grid, row)
                     _copy(block, block + t * area, area)
         else:
             _gather(values, line, row, patch * channels * size, patch)
-        _put(row, into, channels * area * times, streams)
+        _put(row, into, row_bytes, streams)
 
 
 @compiled

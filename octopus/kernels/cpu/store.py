@@ -12,8 +12,10 @@ from octopus.kernels.cpu import FLOAT32_BYTES, address_of, compiled, shifted
 from octopus.kernels.cpu.vectors import LANES, VECTOR_BYTES, mix_rows, mix_some, take_apart
 
 saturate_uint8 = compiled(geometry.saturate_uint8)
-# Numba knows neither of the small floats on CPUs: their bits are stored.
-STORED = {"float32": np.float32, "uint8": np.uint8, "float16": np.uint16, "bfloat16": np.uint16}
+# Numba knows neither of the small floats on CPUs: their bits are stored, and those of a byte less 128.
+STORED = {
+    "float32": np.float32, "uint8": np.uint8, "int8": np.uint8, "float16": np.uint16, "bfloat16": np.uint16,
+}  # fmt: skip
 
 bfloat16_bits = compiled(images.bfloat16_bits)
 
@@ -47,8 +49,13 @@ def _byte(value):
     return np.uint8(saturate_uint8(value))
 
 
+@compiled
+def _signed_byte(value):
+    return np.uint8(np.uint8(saturate_uint8(value)) ^ np.uint8(128))
+
+
 # A value as it is stored.
-CAST = {"float32": _itself, "uint8": _byte, "float16": half_bits, "bfloat16": bfloat16_bits}
+CAST = {"float32": _itself, "uint8": _byte, "int8": _signed_byte, "float16": half_bits, "bfloat16": bfloat16_bits}
 
 
 @compiled

@@ -35,6 +35,7 @@ class ImageKernel(NamedTuple):
     patch: int
     merge: int
     temporal: int
+    zeros: int  # behind each row
     owner: str = "block_search"
 
     @property

@@ -147,6 +147,20 @@ def run_store(kernel: ImageKernel) -> Callable:
     return store
 
 
+def zeros_store(kernel: ImageKernel) -> Callable:
+    """A device function: the zeros behind a row, from element `at` on."""
+    store1, zero, count = ptx.streaming_store(kernel.dtype, 1, True, True), ptx.zero_of(kernel.dtype), kernel.zeros
+
+    @device
+    def store(out, at, lane):
+        i = np.int32(lane)
+        while i < count:
+            store1(out, at + np.int64(i), (zero,))
+            i = ptx.opaque(np.int32(i + 32))
+
+    return store
+
+
 def rows_store(kernel: ImageKernel) -> Callable:
     """A device function: a block of which each row is a run of the result, `pitch` elements from one to the next."""
     channels = kernel.together

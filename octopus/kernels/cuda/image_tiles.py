@@ -40,7 +40,7 @@ from octopus.kernels.cuda import image_kind, ptx
 from octopus.kernels.cuda.image_kind import CHUNK, GROUP, INFO_BYTES, MOST_WARPS, START_BYTES, WEIGHT_BYTES, ImageKernel
 from octopus.kernels.cuda.image_passes import FRACTION, LOST, OFFSET, first_pass, second_pass
 from octopus.kernels.cuda.image_queue import ask_first, strip_of
-from octopus.kernels.cuda.image_stores import HALF, choose, rows_store, run_store, stager
+from octopus.kernels.cuda.image_stores import HALF, choose, rows_store, run_store, stager, zeros_store
 from octopus.kernels.cuda.image_weights import line_writer, window
 from octopus.kernels.cuda.ptx import quotient
 
@@ -139,8 +139,9 @@ def build(kernel: ImageKernel) -> Callable:
     offset = -((OFFSET << FRACTION) >> LOST)
     half = HALF if kernel.rounding == "uint8" else 0
     merge, temporal, patch_values = kernel.merge, kernel.temporal, kernel.patch * kernel.patch
-    row_values = channels * temporal * patch_values
-    size_of = {"float32": 4, "float16": 2, "bfloat16": 2, "uint8": 1}[kernel.dtype]
+    filled, zeros, put_zeros = channels * temporal * patch_values, kernel.zeros, zeros_store(kernel)
+    row_values = filled + zeros
+    size_of = {"float32": 4, "float16": 2, "bfloat16": 2}.get(kernel.dtype, 1)
     slot, plane_slot, stage_bytes = kernel.ring_bytes, image_kind.slot_bytes(pillow), kernel.stage_bytes
     narrow, wide = ((image_kind.piece_bytes(steps), image_kind.places(steps)) for steps in (1, 2))
 
@@ -278,7 +279,7 @@ def build(kernel: ImageKernel) -> Callable:
             column_row = np.int32(np.uint32(px) // np.uint32(merge) * (merge * merge))
             column_row = np.int32(column_row + np.uint32(px) % np.uint32(merge))
             py0 = quotient(y0, np.int32(side))
-            whole = True
+            whole = row_values % 4 == 0
         else:
             column_row, grid_width, py0 = np.int32(0), np.int32(0), np.int32(0)
             whole = ((base_out | np.int64(item_width)) & 3) == 0
@@ -333,6 +334,8 @@ def build(kernel: ImageKernel) -> Callable:
                     number = np.int32(number + np.int32(py % np.uint32(merge)) * merge + column_row)
                     at = np.int64(number) * np.int64(row_values)
                     put_run(out, item_at + at, stage, lane, gain, bias, whole)
+                    if zeros and (not planar or channel == channels - 1):
+                        put_zeros(out, base_out * np.int64(row_values) + at + np.int64(filled), lane)
                 else:
                     at = base_out + np.int64(y) * np.int64(pitch)
                     at += np.int64(x) * np.int64(1 if planar else channels) + np.int64(channel) * plane

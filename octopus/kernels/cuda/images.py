@@ -43,9 +43,10 @@ def build(
     nearest, whole_items = code == images.NEAREST, kind == "batch"
     sample = _nearest(source, channels) if nearest else _filtered(source, channels, code, antialias, rounding)
     store, place = ptx.streaming_store(dtype, 1, saturate=True, pairs=False), _place(kind, layout, channels)
+    are_rows, zero = kind == "rows", ptx.zero_of(dtype)
 
     def images_kernel(
-        table, words, count, out, item_height, item_width, patch, merge, temporal,
+        table, words, count, out, item_height, item_width, patch, merge, temporal, row_values,
         gain0, gain1, gain2, gain3, bias0, bias1, bias2, bias3, pad0, pad1, pad2, pad3,
     ):  # fmt: skip
         gain, bias, pad = (gain0, gain1, gain2, gain3), (bias0, bias1, bias2, bias3), (pad0, pad1, pad2, pad3)
@@ -66,13 +67,21 @@ def build(
         inside = row >= 0 and row < rows and column >= 0 and column < columns
         if inside:
             sample(words, at, pointer, table[image * 8 + 2], row, column, values)
-        first, step, copies, copy_step = place(table[image * 8 + 1], y, x, height, width, patch, merge, temporal)
+        sides = (height, width, patch, merge, temporal, row_values)
+        first, step, copies, copy_step = place(table[image * 8 + 1], y, x, sides)
         for c in range(channels):
             value = pad[c]
             if inside:
                 value = np.float32(values[c]) * gain[c] + bias[c]
             for t in range(copies):
                 store(out, first + c * step + t * copy_step, (value,))
+        if are_rows:  # a patch's threads share the zeros behind its row
+            area = np.int64(patch) * patch
+            begin = _row_of(table[image * 8 + 1], y, x, sides) * row_values
+            at = channels * temporal * area + np.int64(y % patch) * patch + x % patch
+            while at < row_values:
+                store(out, begin + at, (zero,))
+                at += area
 
     images_kernel.arguments = IMAGES.of(out=dtype)
     return images_kernel
@@ -91,35 +100,39 @@ def _image_of(words, count, block):
     return low
 
 
+@device
+def _row_of(out, y, x, sides):
+    """The patch row of a pixel; `out` is the image's first."""
+    _, width, patch, merge, _, _ = sides
+    grid_y, grid_x = y // patch, x // patch
+    block = np.int64(grid_y // merge) * (width // (patch * merge)) + grid_x // merge
+    return out + (block * merge + grid_y % merge) * merge + grid_x % merge
+
+
 def _place(kind: str, layout: str, channels: int) -> Callable:
     """A device function: element of a pixel's first channel, step from channel to channel, copies, and their step."""
     planar = layout == "NCHW"
 
     @device
-    def in_image(out, y, x, height, width, patch, merge, temporal):
+    def in_image(out, y, x, sides):
+        height, width = sides[0], sides[1]
         pixel = np.int64(y) * width + x
         if planar:
             return out + pixel, np.int64(height) * width, 1, np.int64(0)
         return out + pixel * channels, np.int64(1), 1, np.int64(0)
 
     @device
-    def row_of(out, y, x, width, patch, merge):
-        grid_y, grid_x = y // patch, x // patch
-        block = np.int64(grid_y // merge) * (width // (patch * merge)) + grid_x // merge
-        return out + (block * merge + grid_y % merge) * merge + grid_x % merge
-
-    @device
-    def in_rows(out, y, x, height, width, patch, merge, temporal):
+    def in_rows(out, y, x, sides):
+        _, _, patch, _, temporal, row_values = sides
         area = np.int64(patch) * patch
-        pixel = np.int64(y % patch) * patch + x % patch
-        first = row_of(out, y, x, width, patch, merge) * channels * temporal * area + pixel
+        first = _row_of(out, y, x, sides) * row_values + np.int64(y % patch) * patch + x % patch
         return first, temporal * area, temporal, area
 
     @device
-    def in_interleaved_rows(out, y, x, height, width, patch, merge, temporal):
+    def in_interleaved_rows(out, y, x, sides):
+        patch, row_values = sides[2], sides[5]
         pixel = np.int64(y % patch) * patch + x % patch
-        row = row_of(out, y, x, width, patch, merge)
-        return (row * patch * patch + pixel) * channels, np.int64(1), 1, np.int64(0)
+        return _row_of(out, y, x, sides) * row_values + pixel * channels, np.int64(1), 1, np.int64(0)
 
     return {"CTPP": in_rows, "PPC": in_interleaved_rows}[layout] if kind == "rows" else in_image
 
@@ -207,7 +220,7 @@ def build_padding(dtype: str) -> Callable:
 
     The result is (N, `most`, `values`), the mask (N, `most`), int32; `area` are the pixels of a patch.
     """
-    store = ptx.streaming_store(dtype, 1, saturate=True, pairs=False)
+    store, zero = ptx.streaming_store(dtype, 1, saturate=True, pairs=False), ptx.zero_of(dtype)
 
     def padding_kernel(table, words, most, area, values, out, mask):
         image, part = cuda.blockIdx.x // PAD_BLOCKS, cuda.blockIdx.x % PAD_BLOCKS
@@ -224,7 +237,7 @@ def build_padding(dtype: str) -> Callable:
             row += step
         element = rows * values + thread
         while element < np.int64(most) * values:
-            store(out, first * values + element, (np.float32(0.0),))
+            store(out, first * values + element, (zero,))
             element += step
 
     padding_kernel.arguments = PADDING.of(out=dtype)

@@ -226,8 +226,13 @@ def _half_text(kind: str, count: int, pairs: bool) -> str:
     return f"{{{' '.join(lines)} st.global.cs{vector}.b32 [$0], {{{', '.join(words)}}};}}"
 
 
-def _uint8_text(count: int, saturate: bool) -> str:
-    """Rounded to integers by one addition each; `prmt` puts the four low bytes into one word."""
+def zero_of(dtype: str) -> np.float32:
+    """What `streaming_store` writes as 0."""
+    return np.float32(128.0 if dtype == "int8" else 0.0)
+
+
+def _byte_text(count: int, saturate: bool, signed: bool) -> str:
+    """Rounded to integers by one addition each; `prmt` puts the four low bytes into one word, less 128 if signed."""
     lines = [".reg .f32 v; .reg .b16 h; .reg .b32 a, b, c, d, w0, w1, w2, w3;"]
     for word in range(-(-count // 4)):
         for number, name in enumerate("abcd"[: min(count, 4)]):
@@ -238,6 +243,10 @@ def _uint8_text(count: int, saturate: bool) -> str:
             lines.append("prmt.b32 a, a, b, 0x0040; cvt.u16.u32 h, a;")
         elif count > 1:
             lines.append(f"prmt.b32 a, a, b, 0x0040; prmt.b32 c, c, d, 0x0040; prmt.b32 w{word}, a, c, 0x5410;")
+    if signed:
+        made = {1: "a", 2: "h"}.get(count)
+        for word in [made] if made else [f"w{i}" for i in range(count // 4)]:
+            lines.append(f"xor.b{16 if word == 'h' else 32} {word}, {word}, {0x8080 if word == 'h' else 0x80808080};")
     stores = {1: "u8 [$0], a", 2: "u16 [$0], h", 4: "b32 [$0], w0", 16: "v4.b32 [$0], {w0, w1, w2, w3}"}
     return "{" + " ".join([*lines, f"st.global.cs.{stores[count]};"]) + "}"
 
@@ -245,13 +254,14 @@ def _uint8_text(count: int, saturate: bool) -> str:
 def streaming_store(dtype: str, count: int, saturate: bool, pairs: bool) -> Callable:
     """`store(out, index, values)` for a tuple of `count` float32, in one store that leaves the cache first.
 
-    `count` is 1, 2, 4 or 16 for uint8, up to 4 for others; the address is a multiple of their size. `saturate`: values
-    may lie outside 0 to 255. `pairs`: the GPU converts two numbers at once to 16 bits (compute capability 8.0).
+    `count` is 1, 2, 4 or 16 for uint8 and int8 (the byte less 128), up to 4 for others; the address is a multiple of
+    their size. `saturate`: values may lie outside 0 to 255. `pairs`: the GPU converts two numbers at once to 16 bits
+    (compute capability 8.0).
     """
     if dtype == "float32":
         text = f"st.global.cs{f'.v{count}' if count > 1 else ''}.f32 [$0], {_list(1, count)};"
-    elif dtype == "uint8":
-        text = _uint8_text(count, saturate)
+    elif dtype in ("uint8", "int8"):
+        text = _byte_text(count, saturate, dtype == "int8")
     else:
         text = _half_text({"float16": "f16", "bfloat16": "bf16"}[dtype], count, pairs)
     return _active(f"store_{dtype}_{count}", text, VOID, AT, f"{FLOAT}*{count}")

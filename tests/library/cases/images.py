@@ -79,18 +79,22 @@ class Pictures(NamedTuple):
         rounding, dtype, source = chosen["rounding"], chosen["dtype"], self.images[0].dtype.name
         scale = float(chosen.get("scale") or 1)
         mean, std = (scale * float(chosen.get(name, default)) for name, default in (("mean", 0), ("std", 1)))
+        if self.operation == "patch_rows":
+            filled, multiple = exact.shape[-1], self.options.get("row_multiple", 1)
+            assert found.shape[-1] == -(-filled // multiple) * multiple and not found[..., filled:].any()
+            found = found[..., :filled]
         assert found.shape == exact.shape, (found.shape, exact.shape)
-        found = found.astype(np.float64)
-        levels = rounding == "uint8" or dtype == "uint8"
-        right = (exact.clip(0, 255) if levels else exact) / std - mean / std
+        found, byte = found.astype(np.float64), dtype in ("uint8", "int8")
+        levels = rounding == "uint8" or byte
+        right = (exact.clip(0, 255) if levels else exact) / std - mean / std - 128 * (dtype == "int8")
         if self.operation == "patch_rows" and "max_rows" in self.options:  # what pads is 0, and not normalised
             used = np.array([h * w for h, w in self.sizes]) // self.options["patch"] ** 2
             right[np.arange(right.shape[1]) >= used[:, None]] = 0
         error = np.abs(found - right)
         if levels and rounding not in FIXED:
-            error = np.maximum(error - 0.5 / (std if dtype != "uint8" else 1.0), 0)
+            error = np.maximum(error - 0.5 / (1.0 if byte else std), 0)
             if dtype != "float16":
-                whole = found if dtype == "uint8" else found * std + mean
+                whole = found if byte else found * std + mean
                 assert np.abs(whole - np.rint(whole)).max(initial=0) < 1e-3 or "max_rows" in self.options
         limit = CLOSE * TOPS[source] / std + (np.abs(right) * 2.0**-11 if dtype == "float16" else 0)
         worst = float((error / limit).max(initial=0))
@@ -193,7 +197,12 @@ def _table() -> list[Case]:
         ("CTPP", "PPC"), ("uint8", "pillow", "none"), ({}, {"max_rows": 0}, {"dtype": "float16"})
     ):
         cases.append(Case("patch_rows", "uint8x3", {"order": order, "rounding": rounding, **NORMAL, **more}))
-    cases.append(Case("patch_rows", "uint8x3", {"merge": 1, "temporal": 1, "dtype": "uint8"}))
+    for order, dtype, more in (
+        ("CTPP", "uint8", {"merge": 1}), ("CTPP", "int8", {"row_multiple": 8, "rounding": "none"}),
+        ("PPC", "int8", {"row_multiple": 16, "max_rows": 0}), ("CTPP", "float16", {"row_multiple": 64, **NORMAL}),
+        ("PPC", "float32", {"row_multiple": 5, "rounding": "pillow", **NORMAL}),
+    ):  # fmt: skip
+        cases.append(Case("patch_rows", "uint8x3", {"order": order, "temporal": 1, "dtype": dtype, **more}))
     return cases
 
 

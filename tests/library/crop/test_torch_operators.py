@@ -35,7 +35,7 @@ PATCHES = [
     {"sizes": images.smart_sizes, **ROWS},
     {"sizes": partial(images.smart_sizes, factor=32, max_pixels=4096), "patch": 16, "dtype": "bfloat16"},
     {"sizes": partial(images.fit_sizes, max_rows=9), "patch": 16, "order": "PPC", "filter": "bilinear", "max_rows": 9},
-    {"sizes": [[28, 56], [56, 28], [28, 28]], "temporal": 1, "rounding": "none"},
+    {"sizes": [[28, 56], [56, 28], [28, 28]], "temporal": 1, "rounding": "none", "row_multiple": 8, "dtype": "int8"},
 ]
 CALLS = [
     *(partial(operators.crop_resize, FRAME, BOXES, **given) for given in CROPS),

@@ -76,7 +76,7 @@ def test_arguments_and_blocks_fit_the_kernel(launched, name, tiles):
     made, again = launched
     assert made.values == again.values and (made.grid, made.block, made.stream) == ((sum(tiles), 1, 1), (256, 1, 1), 5)
     assert made.values[:4] == (4096, 4096, 3, 8192)
-    assert made.values[4:6] == engine.spec.item and made.values[9:12] == (0.5, 0.5, 0.5)
+    assert made.values[4:6] == engine.spec.item and made.values[9:13] == (engine.spec.values, 0.5, 0.5, 0.5)
 
 
 def test_padding_is_launched_for_every_image(launched):

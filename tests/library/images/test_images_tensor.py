@@ -26,6 +26,7 @@ CALLS = {
     "batch": ("resize", {"size": (20, 70), "filter": "bicubic", "rounding": "pillow"}),
     "each": ("resize_each", {"layout": "NHWC", "filter": "lanczos", "dtype": "uint8"}),
     "rows": ("patch_rows", {"dtype": "bfloat16"}),
+    "folded": ("patch_rows", {"temporal": 1, "row_multiple": 8, "dtype": "int8", "mean": None, "std": None}),
     "siglip": ("patch_rows", {"order": "PPC", "patch": 16, "filter": "bilinear", "rounding": "pillow"}),
 }
 
@@ -208,4 +209,4 @@ def test_arguments_fit_the_kernel(gpu, name):
         assert made.stream == 7 and made.shared == found.shared == shared_bytes(kernel.kind, *found[1:6])
         assert found.shared <= made.kernel.shared == LIMIT
         assert made.values[:9] == (4096, 2, 8192, *spec.item, *found[2:6])
-        assert made.values[9:] == (0.5, 0.5, 0.5, 0.0, -1.5, -1.5, -1.5, 0.0)
+        assert made.values[9:] == (*cuda.four(spec.gain), *cuda.four(spec.bias)) and made.values[9] in (0.5, 1)

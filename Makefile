@@ -75,7 +75,8 @@ test-gpu: $(TEST_STAMP) ## install and run the tests that need a GPU: those that
 
 test-integrations: $(BESIDE)/.installed ## install torch and the packages of octopus.integrations (6 GB); compare answers and times
 	$(BESIDE)/bin/python -m pytest -n auto --dist loadfile -m "not gpu and not alone" tests/library/integrations \
-		tests/library/crop/test_torch.py tests/library/crop/test_torch_operators.py tests/library/images/test_images_calls.py
+		tests/library/crop/test_torch.py tests/library/crop/test_torch_operators.py tests/library/images/test_images_calls.py \
+		tests/library/images/test_fold.py
 	$(BESIDE)/bin/python -m pytest -m "alone and not gpu" tests/library/integrations
 	$(BESIDE)/bin/python -m pytest tests/library/test_docs.py tests/project/test_examples.py -k "torch or integrations or examples"
 	$(BESIDE)/bin/python -m pytest tests/study/studies/test_pipelines.py tests/study/studies/test_reading.py

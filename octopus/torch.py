@@ -12,6 +12,7 @@ tensors, and `out`, `stream` and `device` are the compiler's business. No gradie
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -22,6 +23,7 @@ from torch import Tensor
 
 import octopus
 from octopus import images as of_images
+from octopus.arrays.checks import check_choice, dtype_text, is_count, normalisation, per_channel
 from octopus.arrays.views import ArrayView, c_strides
 from octopus.crop.check import check_box_shape
 from octopus.crop.spec import CropOptions, make_spec
@@ -30,7 +32,7 @@ from octopus.images import spec as image_spec
 from octopus.images.sizes import items_of
 from octopus.images.sources import geometry_of, look
 
-__all__ = ["CropResize", "crop_resize", "patch_rows", "resize"]
+__all__ = ["CropResize", "crop_resize", "fold_patch_embed", "patch_rows", "resize"]
 
 _RULES: dict[str, Callable[..., Any]] = {"smart": of_images.smart_sizes, "fit": of_images.fit_sizes}
 _LIMITS = {"smart": ("factor", "min_pixels", "max_pixels"), "fit": ("patch", "max_rows")}
@@ -110,6 +112,124 @@ def patch_rows(images: Sequence[Tensor], sizes: Any, **options: Any) -> tuple[Te
     rule, limits = _rule_of(sizes) if callable(sizes) else ("", [])
     flat = [] if rule else [int(side) for pair in sizes for side in pair]
     return tuple(torch.ops.octopus.patch_rows(list(images), flat, rule=rule, limits=limits, **_numbers(options)))
+
+
+def fold_patch_embed(
+    layer: torch.nn.Module, *, mean: Any = None, std: Any = None, scale: Any = None, offset: Any = None,
+    temporal: int = 1, frames: int | None = None, channels: int = 3, order: str = "CTPP", row_multiple: int = 1,
+    dtype: Any = None,
+) -> torch.nn.Linear:  # fmt: skip
+    """The first layer of a vision model as one matrix product of patch rows, with less in each row.
+
+    A still image is the same at every time step of a video model, so that weights summed over the steps give the
+    same embeddings of rows with one copy of a patch. Normalisation is linear, too, and can be part of weights and bias:
+    the rows are pixels then, in as few bits as these take. Weights are worked out in float64 and rounded once.
+
+    Parameters
+    ----------
+    layer : Conv2d, Conv3d or Linear of torch.nn
+        A convolution of square patches whose stride is its kernel, without padding, dilation and groups; or a linear
+        layer of rows in this `order`. It stays as it is.
+    mean, std, scale : float or C floats, optional
+        What rows for `layer` are normalised by, as in `octopus.images.patch_rows`, and those for the result are not.
+    offset : float or C floats, optional
+        What the rows for the result hold less than pixels: 128 with `dtype="int8"`, or what they were made with as
+        `mean`. In float16 and bfloat16 whole numbers up to 256 are exact, where normalised pixels are rounded.
+    temporal : int
+        Copies of a patch in the rows for the result: 1, or as many as `layer` has time steps.
+    frames : int, optional
+        Time steps of a linear `layer`; by default 2, and 1 with `order="PPC"`, as in `patch_rows`.
+    channels : int
+        Of the images of a linear `layer`.
+    order : {"CTPP", "PPC"}
+        Of the values of a row.
+    row_multiple : int
+        As in `patch_rows`: there are as many weights of zero as there are zeros behind a row.
+    dtype : dtype of torch, or its name, optional
+        Of the result; by default that of `layer`.
+
+    Returns
+    -------
+    torch.nn.Linear
+        From rows (..., K) to embeddings (..., D), on the device of `layer`. Rows of zeros, as `max_rows` adds them,
+        give its bias; the mask says which they are.
+
+    Raises
+    ------
+    InputError
+        For layers of another kind, and options that don't fit the layer.
+
+    Examples
+    --------
+    >>> layer = torch.nn.Conv3d(3, 32, (2, 14, 14), stride=(2, 14, 14))  # of Qwen2-VL, but for its width
+    >>> fold_patch_embed(layer, row_multiple=8)
+    Linear(in_features=592, out_features=32, bias=True)
+    """
+    weight, bias = folded(layer, mean, std, scale, offset, temporal, frames, channels, order, row_multiple)
+    kind = getattr(torch, dtype_text(dtype, ()) or "", None) if dtype is not None else layer.weight.dtype
+    if not isinstance(kind, torch.dtype) or not kind.is_floating_point:
+        raise InputError(f"dtype must be a float of torch, found {shown(dtype)}")
+    made: torch.nn.Linear = torch.nn.utils.skip_init(
+        torch.nn.Linear, weight.shape[1], weight.shape[0], bias=bias is not None, device=weight.device, dtype=kind
+    )
+    with torch.no_grad():
+        made.weight.copy_(weight)
+        if bias is not None:
+            made.bias.copy_(bias)
+    return made.requires_grad_(layer.weight.requires_grad).train(layer.training)
+
+
+def folded(
+    layer: Any, mean: Any, std: Any, scale: Any, offset: Any, temporal: int, frames: int | None, channels: int,
+    order: str, row_multiple: int,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """Weights (D, K) and bias of `fold_patch_embed`, float64; gradients reach those of the layer."""
+    check_choice("order", order, ("CTPP", "PPC"))
+    for name, value in (("row_multiple", row_multiple), ("channels", channels), ("temporal", temporal)):
+        if not is_count(value) or value < 1:
+            raise InputError(f"{name} must be a positive integer, found {shown(value)}")
+    parts = _parts(layer, (2 if order == "CTPP" else 1) if frames is None else frames, channels, order)
+    steps = parts.shape[2]
+    if temporal not in (1, steps) or (order == "PPC" and temporal > 1):
+        raise InputError(f"temporal must be 1, or the {steps} time steps of the layer in CTPP, found {temporal}")
+    bias = None if layer.bias is None else layer.bias.double()
+    if any(value is not None for value in (mean, std, scale, offset)):
+        gain, shift = normalisation(mean, std, scale, parts.shape[1], np.float64)
+        shift = shift + gain * per_channel("offset", offset, 0.0, len(gain))
+        gains, shifts = (torch.from_numpy(values).to(parts.device) for values in (gain, shift))
+        moved = parts.sum((2, 3)) @ shifts
+        parts, bias = parts * gains[:, None, None], moved if bias is None else bias + moved
+    if temporal < steps:
+        parts = parts.sum(2, keepdim=True)
+    rows = (parts if order == "CTPP" else parts.permute(0, 2, 3, 1)).flatten(1)
+    return torch.nn.functional.pad(rows, (0, -rows.shape[1] % row_multiple)), bias
+
+
+def _parts(layer: Any, frames: int, channels: int, order: str) -> Tensor:
+    """A layer's weights by channel, time step and pixel, (D, C, T, P * P), float64."""
+    nn = torch.nn
+    if not isinstance(layer, (nn.Conv2d, nn.Conv3d, nn.Linear)) or not layer.weight.is_floating_point():
+        raise InputError(
+            f"layer must be a Conv2d, Conv3d or Linear of torch.nn with weights that are floats, found {shown(layer)}"
+        )
+    weight = layer.weight.double()
+    if isinstance(layer, nn.Linear):
+        pixels, rest = divmod(layer.in_features, channels * frames)
+        if rest or math.isqrt(pixels) ** 2 != pixels:
+            raise InputError(
+                f"the layer takes rows of {layer.in_features} values, which are no square patches of {channels} "
+                f"channels and {frames} time steps; say which with channels= and frames="
+            )
+        if order == "PPC":
+            return weight.unflatten(1, (frames, pixels, channels)).permute(0, 3, 1, 2)
+        return weight.unflatten(1, (channels, frames, pixels))
+    *_, height, width = layer.kernel_size
+    plain = layer.padding == "valid" or not any(layer.padding), {*layer.dilation, layer.groups} == {1}
+    if height != width or layer.stride != layer.kernel_size or not all(plain):
+        raise InputError(
+            f"layer must have square patches, its kernel as stride, and no padding, dilation or groups, found {layer}"
+        )
+    return (weight if weight.ndim == 5 else weight[:, :, None]).flatten(3)
 
 
 class CropResize(torch.nn.Module):

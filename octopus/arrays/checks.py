@@ -207,8 +207,10 @@ def per_channel(name: str, value: Any, default: float, channels: int) -> np.ndar
     return np.broadcast_to(values.ravel().astype(np.float64), channels)
 
 
-def normalisation(mean: Any, std: Any, scale: Any, channels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gain and bias of each channel, (C,), float32: `(value / scale - mean) / std` is `value * gain + bias`."""
+def normalisation(
+    mean: Any, std: Any, scale: Any, channels: int, dtype: Any = np.float32
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gain and bias of each channel, (C,): `(value / scale - mean) / std` is `value * gain + bias`."""
     mean = per_channel("mean", mean, 0.0, channels)
     std = per_channel("std", std, 1.0, channels)
     scale = per_channel("scale", scale, 1.0, channels)
@@ -216,7 +218,7 @@ def normalisation(mean: Any, std: Any, scale: Any, channels: int) -> tuple[np.nd
         if not (values > 0).all():
             raise InputError(f"{name} must be positive, found {shown(values.tolist())}")
     with np.errstate(all="ignore"):
-        gain, bias = (1.0 / (scale * std)).astype(np.float32), (-mean / std).astype(np.float32)
+        gain, bias = (1.0 / (scale * std)).astype(dtype), (-mean / std).astype(dtype)
     if not (np.isfinite(gain).all() and np.isfinite(bias).all()):
         told = (shown(values.tolist()) for values in (mean, std, scale))
         raise InputError("mean {}, std {} and scale {} leave the range of float32".format(*told))

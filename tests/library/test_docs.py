@@ -40,7 +40,7 @@ def test_examples_with_torch(root):
 def test_operators_of_torch(root):
     pytest.importorskip("torch")
     exec("\n".join(blocks_of(root / "docs/integrations/torch.md")), {})
-    assert doctest.testmod(import_module("octopus.torch"))[:2] == (0, 2)
+    assert doctest.testmod(import_module("octopus.torch"))[:2] == (0, 4)
 
 
 def blocks_of(document):

@@ -51,6 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.command not in commands:
         near = difflib.get_close_matches(given.command, commands, n=3)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        if not near and len(commands) == len(COMMANDS):
+            hint = "; a clone of the repository adds those of the measurements (make install)"
         parser.error(f"no such command {given.command!r}{hint}")
     _log(given.verbose)
     try:
@@ -103,9 +105,8 @@ def tune(arguments: Sequence[str]) -> int:
         "--keep", action=argparse.BooleanOptionalAction, default=True, help='keep the choice for strategy="auto"'
     )
     given = parser.parse_args(arguments)
-    result = probe(given.device, uses=given.uses, keep=given.keep)
-    print("\n".join(result.lines()))
-    print(f"{result.device}: probes took {result.probe_ms:.1f} ms" + ("; kept" if given.keep else ""))
+    print(probe(given.device, uses=given.uses, keep=given.keep))
+    print('kept for strategy="auto"' if given.keep else "not kept")
     return 0
 
 

@@ -6,10 +6,14 @@ packages add checks as entry points of the group `octopus.checks`, each under th
 
 from __future__ import annotations
 
-import os
+import csv
 import platform
+import re
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from importlib.resources import files
 from typing import NamedTuple
 
 OK, MISSING, BROKEN = "ok", "missing", "broken"
@@ -44,10 +48,14 @@ def diagnose() -> list[Finding]:
 
 
 def lines(findings: list[Finding], colored: bool = False) -> Iterator[str]:
-    """One line per finding; in colour for a terminal."""
+    """One line per finding, in columns; in colour for a terminal. The same remedy is said once."""
+    said: dict[str, str] = {}
+    wide = max((len(finding.name) for finding in findings), default=0)
     for part, name, state, detail, remedy in findings:
-        shown = f"{COLORS[state]}{state}\033[0m" if colored else state
-        yield f"{part}: {name}: {shown}: {detail}" + (f"; provided by: {remedy}" if remedy else "")
+        shown = f"{COLORS[state]}{state:<7}\033[0m" if colored else f"{state:<7}"
+        known = said.setdefault(remedy, name)
+        more = f"; provided by: {remedy if known == name else f'as {known}'}" if remedy else ""
+        yield f"{part:<8}  {name:<{wide}}  {shown}  {detail}{more}"
 
 
 def package(part: str, name: str, remedy: str) -> Finding:
@@ -77,6 +85,8 @@ def _device() -> Iterator[Finding]:
     capability = ".".join(map(str, cuda.compute_capability()))
     yield Finding("device", "compute capability", OK, capability)
     yield Finding("device", "memory", OK, f"{total_bytes() / 2**30:.0f} GiB")
+    if why := cuda.device.outdated():
+        yield Finding("device", "driver", BROKEN, why, cuda.device.INSTALL)
 
 
 def _backend() -> Iterator[Finding]:
@@ -91,17 +101,40 @@ def _backend() -> Iterator[Finding]:
         yield package("backend", name, COMPILER)
     if why := compiler_problem():
         yield Finding("backend", "compiler of GPU kernels", MISSING, why, COMPILER)
+    yield from _known_faults()
+
+
+def _known_faults() -> Iterator[Finding]:
+    """Installed versions of other packages that are known to be wrong, see `docs/limitations.md`."""
+    table = files("octopus").joinpath("known_faults.tsv").read_text(encoding="utf-8")
+    for name, first, fixed, machines, what, link in csv.reader(table.splitlines()[1:], delimiter="\t"):
+        with suppress(PackageNotFoundError):
+            found = version(name)
+            bad = _numbers(first) <= _numbers(found) and (not fixed or _numbers(found) < _numbers(fixed))
+            if bad and (not machines or platform.machine() in machines.split()):
+                yield Finding("backend", name, BROKEN, f"{found}: {what} ({link})")
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", text)]
 
 
 def _storage() -> Iterator[Finding]:
     from octopus.backends.cache import cache_dir, refusal
 
-    folder = cache_dir()
-    files = sum(1 for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else 0
-    nearest = next(path for path in (folder, *folder.parents) if path.exists())
-    state = OK if os.access(nearest, os.W_OK) and not refusal(folder) else MISSING
-    remedy = "" if state == OK else "OCTOPUS_CACHE_DIR=<a folder that you alone may write to>"
-    yield Finding("storage", "kernel cache", state, f"{folder}, {files} files", remedy)
+    folder, why = cache_dir(), ""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            why = refusal(folder)
+    except OSError as error:
+        why = f"no file can be made there: {error.strerror}"
+    if why:
+        remedy = "OCTOPUS_CACHE_DIR=<a folder that you alone may write to>"
+        yield Finding("storage", "kernel cache", MISSING, f"{folder}: {why}", remedy)
+        return
+    files = sum(1 for path in folder.rglob("*") if path.is_file())
+    yield Finding("storage", "kernel cache", OK, f"{folder}, {files} files")
 
 
 CHECKS: tuple[tuple[str, Check], ...] = (

@@ -6,6 +6,7 @@ import hashlib
 import logging
 import os
 import secrets
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -72,9 +73,18 @@ def own_dir() -> Path:
 
 
 @cache
+def announce() -> None:
+    """Say on a terminal what takes seconds, once per process."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        print(
+            "octopus: compiling kernels, once for this machine; octopus.warm_up() does it beforehand", file=sys.stderr
+        )
+
+
+@cache
 def kernel_digest(folder: str, *more: Path) -> str:
     """Digest of all that compiled kernels depend on: `source_digest`, and the versions of the compilers."""
-    packages = ("numba", "llvmlite", "numba-cuda", "numba-cuda-mlir", "nvidia-nvvm")
+    packages = ("numba", "llvmlite", "numba-cuda", "numba-cuda-mlir", "nvidia-nvvm", "nvidia-cuda-nvcc-cu12")
     versions = [f"{package}={_version(package)}" for package in packages]
     versions.append(os.environ.get("OCTOPUS_COMPILER", ""))
     return hashlib.sha256("".join([source_digest(folder, *more), *versions]).encode()).hexdigest()[:16]

@@ -29,6 +29,7 @@ ELEMENTS = {"cpu": 100_000, "cuda": 5_000_000}  # of a probe's batch: beyond lau
 ROUNDS, MIN_ROUNDS = 9, 3
 SECONDS = 0.006  # of one probe, once it has the least rounds
 AS_GOOD = 1.05  # within five per cent, which probes as short as these can't tell apart, what has less to build is taken
+_WIDE = max(map(len, blockmap.GROUPS.values()))
 ORDER = ("block_search", "thread_search", "block_metadata", "lookup")  # by what they need
 
 
@@ -54,13 +55,14 @@ class Tuning(NamedTuple):
     evidence: tuple[Evidence, ...]
     probe_ms: float  # what the probes took, without compiling
 
-    def lines(self) -> list[str]:
-        """The evidence in words, one line per strategy."""
-        return [
-            f"{blockmap.GROUPS[row.group]}: {row.strategy}: kernel {row.kernel_ms:.3f} ms, setup {row.setup_ms:.3f} ms"
-            + "  <- chosen" * (row.strategy == self.choice[row.group])
-            for row in self.evidence
-        ]
+    def __repr__(self) -> str:
+        """The evidence as a table, a line per strategy."""
+        shown = [f"{f'Tuning on {self.device}, ms':<{_WIDE}} {'strategy':<15} kernel   setup"]
+        for row in self.evidence:
+            chosen = "  <- chosen" if row.strategy == self.choice[row.group] else ""
+            what = f"{blockmap.GROUPS[row.group]:<{_WIDE}} {row.strategy:<15}"
+            shown.append(f"{what} {row.kernel_ms:6.3f}  {row.setup_ms:6.3f}{chosen}")
+        return "\n".join([*shown, f"probes took {self.probe_ms:.1f} ms"])
 
 
 def tune(device: Device = "auto", *, sizes: Any = None, uses: int = 1, keep: bool = True) -> Tuning:

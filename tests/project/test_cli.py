@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from contextlib import redirect_stderr, redirect_stdout
+from importlib.metadata import PackageNotFoundError
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
@@ -65,6 +66,22 @@ def test_an_unknown_command_is_named_with_those_near_it() -> None:
     assert "no such command 'dotor'; did you mean doctor?" in result.stderr
 
 
+def test_a_command_of_the_measurements_is_named_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "entry_points", lambda group: [])
+    assert "no such command 'trace'; a clone of the repository adds" in octopus("trace", "x").stderr
+
+
+@pytest.mark.parametrize("arguments", [("trace", "own-energy"), ("verify",), ("config",), ("measure", "arena")])
+def test_outside_of_a_checkout_one_sentence_says_so(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = ("--manifest", "x.json", "--out", "y.csv") if arguments[0] == "measure" else ()
+    result = octopus(*arguments, *files)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+    assert "run this in a checkout of the repository" in result.stderr
+
+
 def test_a_package_whose_commands_are_broken_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli, "entry_points", lambda group: [Unloadable()])
     result = octopus("tune", "--help")
@@ -97,6 +114,40 @@ def test_an_error_is_one_paragraph_and_exit_code_1(root: Path) -> None:
     assert result.exit_code == 1
     assert "device: Input should be 'auto', 'cpu' or 'cuda'" in result.stderr
     assert "Traceback" not in result.stdout + result.stderr
+
+
+def test_doctor_says_a_remedy_once_and_what_it_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("OCTOPUS_CACHE_DIR", str(tmp_path / "file" / "below"))
+    (found,) = doctor._storage()
+    assert (found.state, "no file can be made there" in found.detail) == (doctor.MISSING, True)
+    two = [doctor.Finding("backend", name, doctor.MISSING, "not installed", "pip install both") for name in "ab"]
+    assert [line.rpartition("by: ")[2] for line in doctor.lines(two)] == ["pip install both", "as a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "machine", "known"),
+    [
+        ("opencv-python", "5.0.0.93", "aarch64", True), ("opencv-python", "5.0.0.93", "x86_64", False),
+        ("opencv-python", "4.12.0.88", "aarch64", False), ("torch", "2.9.1+cu130", "x86_64", True),
+        ("torch", "2.10.0", "x86_64", False), ("nvidia-nvimgcodec-cu13", "0.9.0.20", "x86_64", True),
+    ],
+)  # fmt: skip
+def test_doctor_warns_of_versions_that_are_known_to_be_wrong(
+    name: str, found: str, machine: str, known: bool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def version(package: str) -> str:
+        if package != name:
+            raise PackageNotFoundError
+        return found
+
+    monkeypatch.setattr(doctor, "version", version)
+    monkeypatch.setattr(doctor.platform, "machine", lambda: machine)
+    told = list(doctor._known_faults())
+    assert [(one.name, one.state) for one in told] == [(name, doctor.BROKEN)] * known
+    page = (root / "docs/limitations.md").read_text(encoding="utf-8")
+    links = [row.rpartition("\t")[2] for row in (root / "octopus/known_faults.tsv").read_text().splitlines()[1:]]
+    assert [link for link in links if link not in page] == []
 
 
 def test_doctor_lines_and_json_say_the_same() -> None:

@@ -119,6 +119,10 @@ def load_config(path: str | Path, overrides: Mapping[str, Any] | None = None) ->
     key; what is left out has the defaults of `Config`. `InputError` says which key or value isn't allowed."""
     try:
         values = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
+    except FileNotFoundError:
+        raise InputError(
+            f"there is no configuration {path} in {Path.cwd()}: run this in a checkout of the repository"
+        ) from None
     except (OSError, yaml.YAMLError) as error:
         raise InputError(f"can't read the configuration {path}: {error}") from error
     if not isinstance(values, dict):

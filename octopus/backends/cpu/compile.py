@@ -64,6 +64,7 @@ def _load(name: str, build: Callable[[], Callable[..., None]], entry: Callable[[
         with files.alone(file):  # of processes that start together one compiles
             address = _linked(_checked(files.load_bytes(file)), symbol)
             if address is None:
+                files.announce()
                 log.info("compiling the CPU kernel %s, once for this machine", name)
                 code = _compiled(build, entry)
                 files.store(file, hashlib.sha256(code).digest() + code)

@@ -16,7 +16,7 @@ from typing import Any
 
 from octopus.backends import cache as files
 from octopus.backends import shipped
-from octopus.backends.cuda.device import COMPILER, compiler_problem, compute_capability, current, driver
+from octopus.backends.cuda.device import COMPILER, INSTALL, compiler_problem, compute_capability, current, driver
 from octopus.backends.cuda.memory import check
 from octopus.errors import DeviceError
 
@@ -47,9 +47,19 @@ def load(name: str, build: Build, *sources: Path) -> Any:
     if ptx is None:
         if why := compiler_problem():
             raise DeviceError(f"the kernel {name} is not among those that the wheel carries, and {why}; {COMPILER}")
+        files.announce()
         ptx = to_ptx(build(), capability)
         files.store(file, ptx)
-    return ObjectCode.from_ptx(ptx.encode(), name=name).get_kernel(entry_name(ptx))
+    try:
+        return ObjectCode.from_ptx(ptx.encode(), name=name).get_kernel(entry_name(ptx))
+    except Exception as error:  # a class of cuda.core's
+        if "UNSUPPORTED_PTX_VERSION" not in str(error):
+            raise
+        made = re.search(r"\.version (\S+)", ptx)
+        raise DeviceError(
+            f"the driver is too old for PTX {made and made[1]} of the kernel {name}; update it, or take packages of an "
+            f"older CUDA: {INSTALL}"
+        ) from error
 
 
 @contextmanager

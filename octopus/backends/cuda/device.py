@@ -62,6 +62,14 @@ def compiler_problem() -> str | None:
     return None
 
 
+def outdated() -> str | None:
+    """Why kernels that are compiled here can't be loaded: the driver is of an older CUDA than the packages."""
+    offered, needed = int(driver().cuDriverGetVersion()[1]), version("cuda-bindings")
+    if offered // 1000 >= int(needed.split(".")[0]):
+        return None
+    return f"it offers CUDA {offered // 1000}.{offered % 1000 // 10}, and cuda-bindings {needed} is of a newer one"
+
+
 def _driver_problem() -> str | None:
     try:
         from cuda.bindings import driver

@@ -54,6 +54,13 @@ def test_hidden_devices_are_said(monkeypatch):
     assert ask_for_missing(monkeypatch) == "CUDA_VISIBLE_DEVICES is empty"
 
 
+@pytest.mark.parametrize(("offered", "words"), [(12040, "it offers CUDA 12.4, and cuda-bindings 13.5.0"), (13010, "")])
+def test_a_driver_older_than_the_packages_is_said(offered, words, monkeypatch):
+    monkeypatch.setattr(device, "driver", lambda: SimpleNamespace(cuDriverGetVersion=lambda: (0, offered)))
+    monkeypatch.setattr(device, "version", lambda package: "13.5.0")
+    assert (device.outdated() or "").startswith(words) and bool(device.outdated()) == bool(words)
+
+
 def test_streams_of_other_things_are_refused():
     with pytest.raises(InputError, match="pass a CUDA stream"):
         device._handle("stream 0")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from octopus_study.cli.options import ClaimsFile, Paper, Published, Reference
+from octopus_study.cli.options import ClaimsFile, Paper, Published, Reference, require_checkout
 
 _SHOWN_FAULTS = 10
 
@@ -26,13 +26,15 @@ def trace(
     paper: Paper = Path("paper"),
 ) -> None:
     """Say where a number or a claim comes from, and where the paper uses it."""
-    from octopus_study.report.build import build_numbers
     from octopus_study.report.claims import load_claims
     from octopus_study.report.frame import Frame
     from octopus_study.report.trace import trace as lines_of
 
+    require_checkout(claims)
     with TemporaryDirectory() as folder:
         if not numbers.is_file():
+            from octopus_study.report.build import build_numbers
+
             numbers = build_numbers(None, reference, published, Path(folder, "numbers.csv"))
         for line in lines_of(identifier, Frame.read(numbers), load_claims(claims), paper, claims):
             typer.echo(line)
@@ -48,7 +50,9 @@ def verify(
     from octopus_study.verify import checks
     from octopus_study.verify.scene import Paths, Scene
 
-    with Scene(Paths().below(root)) as scene:
+    paths = Paths().below(root)
+    require_checkout(paths.claims)
+    with Scene(paths) as scene:
         results = []
         for result in checks.run(scene, only or ()):
             results.append(result)

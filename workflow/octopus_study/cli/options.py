@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from octopus.errors import InputError
+
 OutDir = Annotated[Path, typer.Option("--out-dir", help="Folder to write to.")]
 Out = Annotated[Path, typer.Option(help="File to write.")]
 Numbers = Annotated[Path, typer.Option(help="numbers.csv, as `octopus report numbers` writes it.")]
@@ -16,3 +18,9 @@ Reference = Annotated[Path, typer.Option(help="Folder with one folder per refere
 Published = Annotated[Path, typer.Option(help="Folder of the published tables.")]
 Paper = Annotated[Path, typer.Option(help="Folder of the paper's sources.")]
 Figures = Annotated[Path, typer.Option(help="Folder of the figures.")]
+
+
+def require_checkout(file: Path) -> None:
+    """Raise `InputError` unless a file of the repository is there: most commands work on a checkout."""
+    if not file.exists():
+        raise InputError(f"There is no {file} in {Path.cwd()}: run this in a checkout of the repository.")

@@ -105,9 +105,10 @@ def load_runs(results_dir: str | Path | None, reference_dir: str | Path | None) 
             "again, or put the files back as they were."
         )
     if not runs:
+        places = filter(None, (results_dir, reference_dir))
         raise InputError(
-            f"No results to report: neither {results_dir} nor {reference_dir} holds a <study>.csv. "
-            "Measure first (`octopus measure`), or pass a folder with results."
+            f"No results to report: there is no <study>.csv in {' or '.join(map(str, places))}. Measure first "
+            "(`octopus measure`), or pass a folder with results."
         )
     return runs
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 import difflib
-import inspect
 import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 
@@ -178,8 +176,8 @@ def _line_of(path: Path, start: str) -> str:
 def _place_of(function: str) -> str:
     """Return file and line of a function by its dotted name."""
     module, _, name = function.rpartition(".")
-    made = getattr(import_module(module), name)
-    return f"{_short(Path(inspect.getsourcefile(made) or ''))}:{inspect.getsourcelines(made)[1]}"
+    path = _PACKAGE.parent.joinpath(*module.split("."))
+    return _line_of(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"), f"def {name}(")
 
 
 def _short(path: Path) -> str:
@@ -208,8 +206,8 @@ def _uses(number: Number, frame: Frame, decides: Sequence[str], paper_dir: Path)
     found = {
         "text": list(uses.in_text(number.id, frame, paper_dir)),
         "claims": decides,
-        "tables": list(uses.in_tables(number, frame)),
-        "figures": list(uses.in_figures(number, frame)),
+        "tables": uses.in_tables(number, frame),
+        "figures": uses.in_figures(number, frame),
     }
     for where, places in found.items():
         for place in dict.fromkeys(places):

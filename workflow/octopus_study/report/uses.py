@@ -6,20 +6,23 @@ be named that in the end shows another number of the same kind.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from octopus_study.measure._files import atomic_text
 from octopus_study.report.frame import Frame, Key, Number
-from octopus_study.report.outputs import figure_of, figures
 from octopus_study.report.paper import prose
 from octopus_study.report.series import Series
-from octopus_study.report.studies import reports
-from octopus_study.report.tables import overview
-from octopus_study.report.tables.spec import Maker, make
-from octopus_study.report.tables.writers import Table
+
+if TYPE_CHECKING:
+    from octopus_study.report.tables.spec import Maker
+    from octopus_study.report.tables.writers import Table
 
 _QUOTED = re.compile(r'"\.?([\w-]+(?:\.[\w-]+)+)[._]?"')  # an id, or the beginning of one
 _LEAST = 3  # parts of a beginning that names numbers of one kind
@@ -78,22 +81,74 @@ def _quoted(paper_dir: Path) -> dict[str, list[tuple[int, str]]]:
     return found
 
 
-def in_tables(number: Number, frame: Frame) -> Iterator[str]:
-    """Yield ``table, row, column`` of every cell that shows a number, and the captions that do."""
-    for name, (table, ids) in _read_by_tables(frame).items():
-        if number.id in ids and number.text:
-            yield from (f"{name}: {place}" for place in _places(table, number))
+def in_tables(number: Number, frame: Frame) -> list[str]:
+    """Return ``table: row, column`` of every cell that shows a number, and the captions that do."""
+    return _shown(frame)["tables"].get(number.id, [])
+
+
+def in_figures(number: Number, frame: Frame) -> list[str]:
+    """Return the figures that look a number up."""
+    return [name for name, ids in read_by_figures(frame).items() if number.id in ids]
 
 
 @lru_cache(maxsize=1)
-def _read_by_tables(frame: Frame) -> dict[str, tuple[Table, set[str]]]:
-    """Return each table, and the ids that it looks up; kept, since all are made for one number."""
-    made = {name: watch(maker, frame) for name, maker in _tables().items()}
-    return {name: (table, watched.seen) for name, (table, watched) in made.items()}
+def read_by_figures(frame: Frame) -> dict[str, set[str]]:
+    """Return the ids that each figure looks up."""
+    return {name: set(ids) for name, ids in _shown(frame)["figures"].items()}
+
+
+@lru_cache(maxsize=1)
+def _shown(frame: Frame) -> dict[str, dict[str, list[str]]]:
+    """Return the cells of tables by id of a number, and the ids by figure.
+
+    All tables and figures are made to know them, which takes seconds: ``uses.json`` beside the numbers keeps them for
+    as long as these, and the code of the report, are the same.
+    """
+    numbers = frame.folder / "numbers.csv" if frame.folder else None
+    if numbers is None or not numbers.is_file():
+        return {"tables": _cells(frame), "figures": _looked_up(frame)}
+    code = sorted(Path(__file__).parent.rglob("*.py"))
+    of = hashlib.sha256(b"".join(path.read_bytes() for path in (numbers, *code))).hexdigest()
+    kept = numbers.with_name("uses.json")
+    with suppress(OSError, ValueError, KeyError):
+        known = json.loads(kept.read_text(encoding="utf-8"))
+        if known["of"] == of:
+            return {name: known[name] for name in ("tables", "figures")}
+    found = {"tables": _cells(frame), "figures": _looked_up(frame)}
+    with suppress(OSError), atomic_text(kept) as stream:  # a build that may only be read is no reason to say nothing
+        json.dump({"of": of, **found}, stream)
+    return found
+
+
+def _cells(frame: Frame) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, maker in _tables().items():
+        table, watched = watch(maker, frame)
+        for number in filter(None, map(frame.find, sorted(watched.seen))):
+            if number.text and (places := [f"{name}: {place}" for place in _places(table, number)]):
+                found.setdefault(number.id, []).extend(places)
+    return found
+
+
+def _looked_up(frame: Frame) -> dict[str, list[str]]:
+    from matplotlib import pyplot
+
+    from octopus_study.report.outputs import figure_of, figures
+
+    read = {}
+    for name in figures():
+        _, watched = watch(partial(figure_of, name), frame)
+        pyplot.close("all")
+        read[name] = sorted(watched.seen)
+    return read
 
 
 def _tables() -> dict[str, Maker]:
     """Return what makes each table of numbers; those of claims show verdicts."""
+    from octopus_study.report.studies import reports
+    from octopus_study.report.tables import overview
+    from octopus_study.report.tables.spec import make
+
     specs = (item for report in reports().values() for item in report.tables.items())
     return {"machines": overview.machines} | {name: partial(make, spec) for name, spec in specs}
 
@@ -112,24 +167,6 @@ def _places(table: Table, number: Number) -> Iterator[str]:
                 yield f"{section}{row[0]}, {head or 'first column'}"
     if number.text in table.caption:
         yield "caption"
-
-
-def in_figures(number: Number, frame: Frame) -> Iterator[str]:
-    """Yield the figures that look a number up."""
-    yield from (name for name, ids in read_by_figures(frame).items() if number.id in ids)
-
-
-@lru_cache(maxsize=1)
-def read_by_figures(frame: Frame) -> dict[str, set[str]]:
-    """Return the ids that each figure looks up; kept, since all are drawn for it."""
-    from matplotlib import pyplot
-
-    read = {}
-    for name in figures():
-        _, watched = watch(partial(figure_of, name), frame)
-        pyplot.close("all")
-        read[name] = watched.seen
-    return read
 
 
 def watch(make: Callable[[Frame], Any], frame: Frame) -> tuple[Any, Watched]:

@@ -1,0 +1,7 @@
+"""`python -m octopus` is the command `octopus`."""
+
+import sys
+
+from octopus.cli import main
+
+sys.exit(main())

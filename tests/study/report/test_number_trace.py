@@ -101,3 +101,19 @@ def test_ids_that_are_put_together_are_found(source: str, identifier: str, used:
     frame = Frame([])
     frame.aliases = {"gpu": "m"}
     assert bool(list(uses.in_text(identifier, frame, tmp_path))) is used
+
+
+def test_cells_and_figures_are_kept_beside_the_numbers(
+    numbers: Frame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Till the numbers change: to find them anew, every table and figure is made."""
+    folder = Path(shutil.copytree(numbers.folder, tmp_path / "build"))
+    made = Frame.read(folder / "numbers.csv")
+    found = [uses.in_tables(number, made) + uses.in_figures(number, made) for number in made]
+    assert any(found)
+    monkeypatch.setattr(uses, "watch", None)
+    again = Frame.read(folder / "numbers.csv")
+    assert [uses.in_tables(number, again) + uses.in_figures(number, again) for number in again] == found
+    Frame(list(again)[:-1]).write(folder / "numbers.csv")
+    with pytest.raises(TypeError, match="not callable"):
+        uses.in_tables(again[HOST], Frame.read(folder / "numbers.csv"))

@@ -119,7 +119,7 @@ wheel: $(TEST_STAMP) ## compile the kernels that a wheel carries, and build sdis
 	$(BIN)/python -m build --no-isolation --outdir dist workflow
 
 lock: # renew requirements.lock and requirements-cuda12.lock (needs uv)
-	$(PYTHON) workflow/scripts/lock.py --upgrade
+	"$(PYTHON)" workflow/scripts/lock.py --upgrade
 
 clean: ## remove what runs wrote, but neither .venv, downloads nor committed results
 	rm -rf .snakemake logs benchmarks data/results paper/build site dist
@@ -128,20 +128,20 @@ clean: ## remove what runs wrote, but neither .venv, downloads nor committed res
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Octopus needs Python 3.11, 3.12 or 3.13 and found none: install one (python.org," \
 		"your distribution, conda) or name it: make PYTHON=/path/to/python3.12 ..." >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	"$(PYTHON)" -m venv $(VENV)
 
 $(RUN_STAMP): $(BIN)/python pyproject.toml workflow/pyproject.toml $(LOCK) $(INSTALL)
 	$(BIN)/python $(INSTALL) $(LOCK) $(GPU_EXTRA)
 	@touch $@
 
 $(BESIDE)/.installed: pyproject.toml
-	$(PYTHON) -m venv $(BESIDE)
+	"$(PYTHON)" -m venv $(BESIDE)
 	$(BESIDE)/bin/python -m pip install --quiet -e ".[transformers,ultralytics,sahi,supervision,rapidocr]" $(TESTED) \
 		av lap tqdm "ray[data]" pytest pytest-xdist hypothesis psutil -e ./workflow hf-processors-rs onnxruntime
 	@touch $@
 
 $(OLD)/.installed: pyproject.toml
-	$(PYTHON) -m venv $(OLD)
+	"$(PYTHON)" -m venv $(OLD)
 	$(OLD)/bin/python -m pip install --quiet -e . $(OLDEST) pytest pytest-xdist hypothesis psutil -e ./workflow
 	@touch $@
 

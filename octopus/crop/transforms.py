@@ -26,7 +26,8 @@ def rotated_boxes(boxes: Any, size: Size = (224, 224)) -> Any:
         counter-clockwise as seen, as detectron2's `RotatedBoxes` holds them. NumPy, torch or CuPy, or a list; any
         integers or floats. Angles of OpenCV's `minAreaRect` and of boxes that count clockwise take a minus.
     size : (int, int) or int
-        Height and width of the result in pixels, or the side of a square; as `crop_resize` will be given.
+        Height and width of the result in pixels, or the side of a square; as `crop_resize` will be given:
+        another size there shows a part of the box, or what lies beside it.
 
     Returns
     -------

@@ -62,8 +62,10 @@ def test_examples_run(root: Path, document: str) -> None:
     subprocess.run([sys.executable, "-c", "\n".join(examples)], cwd=root, check=True, timeout=300)
 
 
-def test_the_readme_is_short_and_its_two_commands_are_first(root: Path) -> None:
-    assert blocks(root, "README.md", "sh")[0].split("\n") == ["make paper", "make test", ""]
+def test_the_readme_is_short_and_begins_with_how_to_install_and_to_reproduce(root: Path) -> None:
+    install, reproduce, *_ = blocks(root, "README.md", "sh")
+    assert install.startswith("git clone ") and "pip install -e . " in install
+    assert reproduce.split("\n") == ["make paper", "make test", ""]
     assert len((root / "README.md").read_text().splitlines()) <= 150
 
 

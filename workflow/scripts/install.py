@@ -46,10 +46,10 @@ def chosen(lock: str, wanted: Iterable[str]) -> str:
     return "".join(entry for entry, needing in needed_by.items() if needing & wanted)
 
 
-def pip(command: str, *arguments: str | Path) -> None:
+def pip(command: str, *arguments: str | Path, cwd: Path | None = None) -> None:
     """Run the pip of this Python, which is shown only where it fails."""
     called = [sys.executable, "-m", "pip", command, "--disable-pip-version-check", *arguments]
-    done = subprocess.run(called, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(called, check=False, text=True, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
         print(done.stdout, file=sys.stderr)
         done.check_returncode()
@@ -99,7 +99,8 @@ def main(lock: str, *extras: str) -> None:
     install_checked(chosen(text, {BUILD}))
     install_checked(packages, "--no-compile", "--no-build-isolation")
     compile_modules()
-    pip("install", "--no-deps", "--no-build-isolation", "-e", ROOT, "-e", ROOT / "workflow")
+    # By relative paths: pip takes a bracket in the path of a clone for an extra.
+    pip("install", "--no-deps", "--no-build-isolation", "-e", ".", "-e", "./workflow", cwd=ROOT)
     print(f"installed in {time.monotonic() - begin:.0f} s")
 
 

@@ -165,7 +165,16 @@ def fold_patch_embed(
     >>> fold_patch_embed(layer, row_multiple=8)
     Linear(in_features=592, out_features=32, bias=True)
     """
-    weight, bias = folded(layer, mean, std, scale, offset, temporal, frames, channels, order, row_multiple)
+    check_choice("order", order, ("CTPP", "PPC"))
+    for name, value in (("row_multiple", row_multiple), ("channels", channels), ("temporal", temporal)):
+        if not is_count(value) or value < 1:
+            raise InputError(f"{name} must be a positive integer, found {shown(value)}")
+    normal = None
+    if any(value is not None for value in (mean, std, scale, offset)):
+        number = channels if isinstance(layer, torch.nn.Linear) else getattr(layer, "in_channels", 1)
+        normal = linear_of(mean, std, scale, offset, number)
+    frames = (2 if order == "CTPP" else 1) if frames is None else frames
+    weight, bias = folded(layer, normal, temporal, frames, channels, order, row_multiple)
     kind = getattr(torch, dtype_text(dtype, ()) or "", None) if dtype is not None else layer.weight.dtype
     if not isinstance(kind, torch.dtype) or not kind.is_floating_point:
         raise InputError(f"dtype must be a float of torch, found {shown(dtype)}")
@@ -179,24 +188,26 @@ def fold_patch_embed(
     return made.requires_grad_(layer.weight.requires_grad).train(layer.training)
 
 
+def linear_of(mean: Any, std: Any, scale: Any, offset: Any, channels: int) -> tuple[Any, ...]:
+    """Gain and bias of each channel by which pixels less `offset` become normalised ones, in float64."""
+    gain, bias = normalisation(mean, std, scale, channels, np.float64)
+    return tuple(gain.tolist()), tuple((bias + gain * per_channel("offset", offset, 0.0, channels)).tolist())
+
+
 def folded(
-    layer: Any, mean: Any, std: Any, scale: Any, offset: Any, temporal: int, frames: int | None, channels: int,
-    order: str, row_multiple: int,
-) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-    """Weights (D, K) and bias of `fold_patch_embed`, float64; gradients reach those of the layer."""
-    check_choice("order", order, ("CTPP", "PPC"))
-    for name, value in (("row_multiple", row_multiple), ("channels", channels), ("temporal", temporal)):
-        if not is_count(value) or value < 1:
-            raise InputError(f"{name} must be a positive integer, found {shown(value)}")
-    parts = _parts(layer, (2 if order == "CTPP" else 1) if frames is None else frames, channels, order)
+    layer: Any, normal: Any, temporal: int, frames: int, channels: int, order: str, row_multiple: int
+) -> tuple[Tensor, Tensor | None]:
+    """Weights (D, K) and bias of `fold_patch_embed`, float64; gradients reach those of the layer.
+
+    `normal` is `linear_of`, or None.
+    """
+    parts = _parts(layer, frames, channels, order)
     steps = parts.shape[2]
     if temporal not in (1, steps) or (order == "PPC" and temporal > 1):
         raise InputError(f"temporal must be 1, or the {steps} time steps of the layer in CTPP, found {temporal}")
     bias = None if layer.bias is None else layer.bias.double()
-    if any(value is not None for value in (mean, std, scale, offset)):
-        gain, shift = normalisation(mean, std, scale, parts.shape[1], np.float64)
-        shift = shift + gain * per_channel("offset", offset, 0.0, len(gain))
-        gains, shifts = (torch.from_numpy(values).to(parts.device) for values in (gain, shift))
+    if normal is not None:
+        gains, shifts = torch.tensor(normal, dtype=torch.float64, device=parts.device)
         moved = parts.sum((2, 3)) @ shifts
         parts, bias = parts * gains[:, None, None], moved if bias is None else bias + moved
     if temporal < steps:

@@ -44,6 +44,7 @@ TESTED = ("5.17", "5.18", "5.19", "5.20", "5.21", "5.22", "5.23", "5.24")
 VERTICAL_FIRST = 13  # the first version of Pillow with rounding="pillow", others have "pillow12"
 MOST_KINDS = 16  # of calls whose options are kept, for each processor
 DTYPES = ("float32", "float16", "bfloat16")
+ROW_MULTIPLE = 8  # values of 16 bits, of which fast matrix products take rows
 SIDES = ("height", "width", "shortest_edge", "longest_edge", "max_height", "max_width")  # of a `SizeDict`
 
 # Of Pillow's numbers and torchvision's names.
@@ -51,6 +52,23 @@ FILTERS = {
     None: "bilinear", 0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", "lanczos": "lanczos",
     "bilinear": "bilinear", "bicubic": "bicubic",
 }  # fmt: skip
+
+
+class Fold(NamedTuple):
+    """What a processor's rows and a model's first layer agree on, see `fold`."""
+
+    patch: int
+    normal: tuple[Any, ...]  # mean, std and scale, which the layer sees to
+    middle: tuple[float, ...]  # of each channel, what rows hold less than pixels: whole numbers, near the mean
+    linear: Any  # how the layer does that, see `octopus.torch.linear_of`
+    frames: int
+    order: str
+    width: int  # values of a row
+
+    @property
+    def rows(self) -> dict[str, Any]:
+        """Options of the rows."""
+        return {"temporal": 1, "row_multiple": ROW_MULTIPLE, "mean": self.middle, "std": None, "scale": None}
 
 
 class Call(NamedTuple):
@@ -67,6 +85,7 @@ class Call(NamedTuple):
     dtype: str
     source: str
     made: dict[Any, Any]
+    fold: Fold | None
 
     @property
     def sides(self) -> list[tuple[int, int]]:
@@ -115,6 +134,15 @@ class Call(NamedTuple):
             "scale": 1 / asked["rescale_factor"] if asked["do_rescale"] else 1,
             "dtype": "uint8" if whole else self.dtype, "channels": "RGB",
         }  # fmt: skip
+
+    def folded(self, patch: int) -> dict[str, Any]:
+        """Options of rows for a layer that was folded; none if none was."""
+        if self.fold is None:
+            return {}
+        options = self.once("options", self._options)
+        if (patch, _normal_of(*(options[name] for name in NORMAL))) != self.fold[:2]:
+            raise UnknownError("the model was folded for other patches, or another normalisation")
+        return {**self.fold.rows, "dtype": self.dtype}
 
     def answer(self, **values: Any) -> Any:
         """The processor's output of these values."""
@@ -231,6 +259,7 @@ def smart_rows(call: Call) -> Any:
     own = {"patch": asked["patch_size"], "merge": asked["merge_size"], "temporal": asked["temporal_patch_size"]}
     if call.pil:
         own["dtype"] = call.dtype
+    own |= call.folded(asked["patch_size"])
 
     def rule() -> Any:
         return partial(ops.smart_sizes, factor=factor, min_pixels=size.shortest_edge, max_pixels=size.longest_edge)
@@ -246,7 +275,7 @@ def fit_rows(call: Call) -> Any:
     def rule() -> Any:
         return partial(ops.fit_sizes, patch=patch, max_rows=most)
 
-    rows, _, shapes = _rows(call, rule, patch=patch, order="PPC", max_rows=most)
+    rows, _, shapes = _rows(call, rule, patch=patch, order="PPC", max_rows=most, **call.folded(patch))
     counts = np.asarray(shapes).prod(1, keepdims=True)
     mask: Any = (np.arange(most) < counts).astype(np.int32)  # on the host, as there
     mask = mask if call.pil else import_module("torch").from_numpy(mask)
@@ -404,6 +433,211 @@ def accelerate(processor: Any, *, dtype: Any = None, untested: bool = False) -> 
     return _restored(kind, dict(processor.__dict__), wanted)
 
 
+class Folded(NamedTuple):
+    """A processor and a model that `fold` made fit each other."""
+
+    processor: Any
+    model: Any
+    layer: Any  # what was changed of the model, if anything was
+
+    def undo(self) -> None:
+        """Let the model be as it was, and the processor one of `accelerate`."""
+        image_processor = getattr(self.processor, "image_processor", self.processor)
+        kind = type(image_processor)
+        image_processor.__class__ = _class_of(kind.__mro__[2], kind._dtype)
+        if isinstance(self.layer, _FoldedLayer):
+            self.layer.__class__ = type(self.layer).__mro__[2]
+            self.layer.__dict__.pop("_kept", None)
+            del self.layer._fold
+
+
+def fold(processor: Any, model: Any, *, untested: bool = False) -> Folded:
+    """Have a processor make rows that a model's first layer takes faster, and change that layer with it.
+
+    Rows hold each patch once, in the model's dtype, as pixels less a whole number near their mean, with zeros up to a
+    multiple of 8 values; the layer becomes a matrix product whose weights see to time steps and normalisation (see
+    `octopus.torch.fold_patch_embed`). What the model computes stays. It keeps its weights under their names, takes rows
+    of videos and of other processors as before, and follows weights that are loaded or trained.
+
+    Parameters
+    ----------
+    processor : BaseImageProcessor or ProcessorMixin
+        As in `accelerate`: of Qwen2-VL's family or SigLIP2. It stays unchanged.
+    model : torch.nn.Module
+        With a patch embedding for rows of that processor, on its device and in its dtype: Qwen2-VL, Qwen2.5-VL,
+        Qwen3-VL and others like them, also where transformers has fused the layer (`fusion_config`), and SigLIP2 of
+        variable resolution. It is changed in place. Models that take whole images, such as CLIP, have no rows: for
+        them there is `accelerate(processor, dtype=model.dtype)`.
+    untested : bool
+        As in `accelerate`.
+
+    Returns
+    -------
+    Folded
+        `processor`, a stand-in for this `model` alone, and `undo()`, which makes both as they were. Another model
+        refuses the shape of its rows. Calls with other patches or another normalisation than the processor's own are
+        answered by the original's code, with a `FallbackWarning`, as rows that the model takes, too.
+
+    Raises
+    ------
+    InputError
+        For a processor or model of another kind, or that don't fit each other; nothing is changed then.
+    MissingPackageError
+        As `accelerate`.
+    """
+    layer, name = _embedding_of(model)
+    dtype = str(_linear(layer).weight.dtype).removeprefix("torch.")
+    made = accelerate(processor, dtype=dtype, untested=untested)
+    own: Any = getattr(made, "image_processor", made)
+    kind: Any = type(own)
+    if not issubclass(kind, _Accelerated) or kind._stands_for.run is not EMBEDDINGS[name]:
+        raise InputError(f"the model's {name} wants rows that {kind.__name__} doesn't make; pass its own processor")
+    if own._fold is not None or isinstance(layer, _FoldedLayer):
+        raise InputError("the processor or the model is folded already; undo() that first")
+    agreed = _agreed(own, _linear(layer), name)
+    if agreed is None:
+        return Folded(made, model, None)
+    own = _restored(kind.__mro__[2], own.__dict__, dtype, agreed)
+    if hasattr(made, "image_processor"):  # a copy
+        made.image_processor = own
+    else:
+        made = own
+    layer.__class__, layer._fold = _folded_class(layer.__class__), agreed
+    folded = Folded(made, model, layer)
+    try:
+        _check_embeddings(layer, agreed)
+    except Exception:
+        folded.undo()
+        raise
+    return folded
+
+
+def _agreed(own: Any, linear: Any, name: str) -> Fold | None:
+    """What a processor and a layer can agree on; None if the shape wouldn't tell such rows from the original's."""
+    frames, order = (own.temporal_patch_size, "CTPP") if name == "patch_embed" else (1, "PPC")
+    normal = _normal_of(
+        own.image_mean if own.do_normalize else None, own.image_std if own.do_normalize else None,
+        1 / own.rescale_factor if own.do_rescale else None,
+    )  # fmt: skip
+    middle = tuple(np.rint(np.multiply(normal[0], normal[2])).tolist())
+    filled, taken = len(middle) * own.patch_size**2, linear.weight[0].numel()
+    if taken != filled * frames:
+        raise InputError(
+            f"the model's {name} takes rows of {taken} values, and the processor makes {filled * frames} of a patch; "
+            "pass the model's own processor"
+        )
+    width = -(-filled // ROW_MULTIPLE) * ROW_MULTIPLE
+    moved = import_module("octopus.torch").linear_of(*normal, middle, len(middle))
+    return None if width == taken else Fold(own.patch_size, normal, middle, moved, frames, order, width)
+
+
+EMBEDDINGS = {"patch_embed": smart_rows, "patch_embedding": fit_rows}  # by the last part of a layer's name
+NORMAL = ("mean", "std", "scale")
+
+
+def _normal_of(mean: Any, std: Any, scale: Any) -> tuple[Any, ...]:
+    """A normalisation of three channels as tuples, which can be compared."""
+    given = (0.0 if mean is None else mean, 1.0 if std is None else std, 1.0 if scale is None else scale)
+    return tuple(tuple(np.broadcast_to(np.asarray(value, np.float64), 3).tolist()) for value in given)
+
+
+def _linear(layer: Any) -> Any:
+    """The convolution or the linear layer of a patch embedding; of one that transformers has fused, too."""
+    return getattr(layer, "proj", None) or getattr(layer, "linear_proj", None) or layer
+
+
+def _embedding_of(model: Any) -> tuple[Any, str]:
+    """A model's patch embedding for rows, and the last part of its name."""
+    torch = import_module("torch")
+    kinds = {"patch_embed": (torch.nn.Conv3d, torch.nn.Linear), "patch_embedding": (torch.nn.Linear,)}
+    if not isinstance(model, torch.nn.Module):
+        raise InputError(f"model must be a module of torch, found {shown_type(model)}")
+    found = [
+        (layer, name)
+        for path, layer in model.named_modules()
+        if (name := path.rpartition(".")[2]) in kinds and isinstance(_linear(layer), kinds[name])
+    ]
+    if len(found) != 1:
+        raise InputError(
+            f"fold needs a model with one patch embedding for rows, as Qwen2-VL's family and SigLIP2 have, and found "
+            f"{len(found)} in {type(model).__name__}; for one that takes whole images, accelerate(processor, "
+            "dtype=model.dtype) is what there is"
+        )
+    if "forward" in found[0][0].__dict__:
+        raise InputError(
+            "the patch embedding's forward is another's, such as a hook that moves weights; fold it before"
+        )
+    return found[0]
+
+
+class _FoldedLayer:
+    """What a patch embedding has beside its original class: rows of a width of their own go through folded weights."""
+
+    _fold: Fold
+    _kept: tuple[Any, Any] = None, None
+
+    def forward(self, rows: Any) -> Any:
+        """Embeddings of rows of either width."""
+        if rows.shape[-1] != self._fold.width:
+            return super().forward(rows)  # type: ignore[misc]
+        import torch
+
+        weight, bias = self._weights()
+        return torch.nn.functional.linear(rows.to(weight.dtype), weight, bias)
+
+    def _weights(self) -> Any:
+        """Those folded from the layer's own, which are made anew where these have changed, or gradients go there."""
+        import torch
+
+        linear = _linear(self)
+        weight = linear.weight
+        if torch.compiler.is_compiling() or (torch.is_grad_enabled() and weight.requires_grad):
+            return self._made(linear)
+        given = [one for one in (weight, linear.bias) if one is not None]
+        key = [(one.data_ptr(), one.dtype, one.is_inference() or one._version) for one in given]
+        if self._kept[0] != key:
+            self._kept = key, self._made(linear)
+        return self._kept[1]
+
+    def _made(self, linear: Any) -> Any:
+        from octopus.torch import folded
+
+        fold, dtype = self._fold, linear.weight.dtype
+        weight, bias = folded(linear, fold.linear, 1, fold.frames, len(fold.middle), fold.order, ROW_MULTIPLE)
+        return weight.to(dtype), bias.to(dtype)  # type: ignore[union-attr]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        """In another process the class is made anew."""
+        return _blank, (type(self).__mro__[2],), {**self.__dict__, "_kept": (None, None)}
+
+
+@cache
+def _folded_class(kind: type) -> type:
+    return type(kind.__name__, (_FoldedLayer, kind), {"__module__": kind.__module__, "__doc__": kind.__doc__})
+
+
+def _blank(kind: type) -> Any:
+    return object.__new__(_folded_class(kind))
+
+
+def _check_embeddings(layer: Any, fold: Fold) -> None:
+    """Refuse a layer that computes something else of rows than its weights say."""
+    import torch
+
+    pixels = np.random.default_rng(0).integers(0, 256, (4, len(fold.middle), 1, fold.patch**2))
+    mean, std, scale, middle = (np.array(each)[:, None, None] for each in (*fold.normal, fold.middle))
+    usual, short = ((pixels / scale - mean) / std).repeat(fold.frames, axis=2), pixels - middle
+    if fold.order == "PPC":
+        usual, short = usual.transpose(0, 2, 3, 1), short.transpose(0, 2, 3, 1)
+    rows, weight = np.zeros((4, fold.width)), _linear(layer).weight
+    rows[:, : short[0].size] = short.reshape(4, -1)
+    given = [torch.from_numpy(each).to(weight.device, weight.dtype) for each in (usual.reshape(4, -1), rows)]
+    with torch.no_grad():
+        before, after = (layer(each).double() for each in given)
+    if before.shape != after.shape or not (after - before).norm() <= 0.02 * before.norm():
+        raise InputError("the model's patch embedding computes something else than a product of its weights with rows")
+
+
 def _known(kind: type) -> Known | None:
     """The row whose code makes this class's answer."""
     for row in KNOWN:
@@ -437,6 +671,7 @@ class _Accelerated:
     _kinds: dict[Any, _Kind]
     _stands_for: Known
     _dtype: str
+    _fold: Fold | None
     _forwards: bool  # whether nothing but known code comes before `_preprocess`
 
     @dynamo_disabled
@@ -449,7 +684,7 @@ class _Accelerated:
                 given = _gathered(images, asked, row.pil)
                 if given is not None:
                     taken = _taken(given[0], asked, row.pil)
-                    return row.run(Call(self, taken, asked, row.pil, self._dtype, given[1], kind.made))
+                    return row.run(Call(self, taken, asked, row.pil, self._dtype, given[1], kind.made, self._fold))
             except DecodeError as error:  # another attempt of Pillow's would give what it has so far
                 raise error.__cause__ or error from None
             except KNOWN_ERRORS:
@@ -498,7 +733,8 @@ class _Accelerated:
                 raise UnknownError("options are given by position")
             if not self.__dict__.keys().isdisjoint(row.methods):
                 raise UnknownError("this object has methods of its own")
-            return row.run(Call(self, _taken(images, kwargs, row.pil), kwargs, row.pil, self._dtype, "CHW", {}))
+            taken = _taken(images, kwargs, row.pil)
+            return row.run(Call(self, taken, kwargs, row.pil, self._dtype, "CHW", {}, self._fold))
         except KNOWN_ERRORS as error:
             warn_once(type(self).__name__, str(error))
         if device is not None and not row.pil:
@@ -510,7 +746,7 @@ class _Accelerated:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """In another process the class is made anew."""
-        return _restored, (type(self).__mro__[2], self.__dict__, self._dtype)
+        return _restored, (type(self).__mro__[2], self.__dict__, self._dtype, self._fold)
 
 
 def _same(state: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -620,12 +856,12 @@ def _taken(images: Sequence[Any], asked: dict[str, Any], pil: bool) -> list[Any]
 
 
 @cache
-def _class_of(kind: type, dtype: str) -> type:
+def _class_of(kind: type, dtype: str, fold: Fold | None = None) -> type:
     """The class of stand-ins, by the name of their original's class, so that both are saved alike."""
     known: Any = _known(kind)
     copied = {"__module__": kind.__module__, "__doc__": kind.__doc__, "__slots__": ()}
     own = {**copied, "_stands_for": known, "_dtype": dtype, "_forwards": _has_known_preparation(kind, known)}
-    return type(kind.__name__, (_Accelerated, kind), own)
+    return type(kind.__name__, (_Accelerated, kind), {**own, "_fold": fold})
 
 
 def _has_known_preparation(kind: type, row: Known) -> bool:
@@ -640,11 +876,11 @@ def _has_known_preparation(kind: type, row: Known) -> bool:
     return not (is_newer("transformers", TESTED) and moved(row.preparing))
 
 
-def _restored(kind: type, state: dict[str, Any], dtype: str = "float32") -> Any:
+def _restored(kind: type, state: dict[str, Any], dtype: str = "float32", fold: Fold | None = None) -> Any:
     """A stand-in for an instance of `kind` with these attributes."""
-    made: Any = object.__new__(_class_of(kind, dtype))
+    made: Any = object.__new__(_class_of(kind, dtype, fold))
     made.__dict__.update(copy.deepcopy(state))
     return made
 
 
-__all__ = ["TESTED", "FallbackWarning", "accelerate"]
+__all__ = ["TESTED", "FallbackWarning", "Folded", "accelerate", "fold"]

@@ -601,7 +601,7 @@ def test_the_page_of_the_docs(root):
     text = (root / "docs/integrations/transformers.md").read_text()
     assert f" {100 * SHARE['float']:g} %" in text
     examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert len(examples) == 4
+    assert len(examples) == 5
     with warnings.catch_warnings():
         exec("\n".join(examples), {})
     assert f"transformers {stand_ins.TESTED[0]} to {stand_ins.TESTED[-1]}" in text

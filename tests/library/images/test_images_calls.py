@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from octopus import InputError, RaggedBatch, images
+from octopus import InputError, RaggedBatch, crop_resize, images, map_back
 from octopus.arrays import checks
 from octopus.images import ImagePlan, calls
 from octopus.images.sources import geometry_of, look
@@ -435,3 +435,20 @@ def test_fit_sizes_by_the_rule(patch, most):
     assert found.tolist() == [fitted(pair, patch, most) for pair in sides]
     assert found[:200].tolist() == [images.fit_sizes([pair], patch, most)[0].tolist() for pair in sides[:200]]
     assert (found.prod(axis=1) <= most * patch**2).all()
+
+
+@pytest.mark.parametrize(("height", "width", "side"), [(1571, 3775, 1280), (483, 998, 320)])
+def test_letterboxes_have_ultralytics_padding_and_lead_back_to_the_image(height, width, side):
+    """Sides of which an odd number is missing: ultralytics#23967, #25156."""
+    ratio = min(side / height, side / width)
+    inner = [round(height * ratio), round(width * ratio)]
+    before = [round((side - one) / 2 - 0.1) for one in inner]
+    image = np.full((height, width, 3), 255, np.uint8)
+    options = {"letterbox": True, "pad_value": 0, "dtype": "uint8", "device": "cpu"}
+    for made, transform in (
+        images.resize([image], side, **options), crop_resize(image, [[0, 0, width, height]], side, **options),
+    ):  # fmt: skip
+        places = np.argwhere(made[0].min(axis=0) > 0)
+        assert places.min(axis=0).tolist() == before and np.ptp(places, axis=0).tolist() == [one - 1 for one in inner]
+        corners = np.array([[before[1], before[0], before[1] + inner[1], before[0] + inner[0]]], np.float64)
+        assert np.abs(map_back(corners[None], transform)[0] - [0, 0, width, height]).max() < 1e-3

@@ -27,7 +27,7 @@ RULE = re.compile(r"^rule (\w+):\n((?: {4}.*\n)+)", re.MULTILINE)
 @pytest.fixture(scope="module")
 def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workflow]:
     """A complete run."""
-    folder = copied(root, tmp_path_factory.mktemp("clone"), COPIED)
+    folder = copied(root, tmp_path_factory.mktemp("it's (a) clone [x]"), COPIED)
     workflow = Workflow(folder)
     workflow.measuring = Workflow(folder, fresh=True).complete(*QUICK)
     yield workflow

@@ -37,6 +37,7 @@ rule verified:
         rules.numbers.output,
         rules.claims.output,
         rules.tables.output,
+        rules.figures.output,  # which it looks at where they are drawn
     output:
         "paper/build/verified.txt",
     log:

@@ -32,6 +32,10 @@ def test_both_documents_are_typeset(
     assert pdf.read_bytes().startswith(b"%PDF") and pdf.stat().st_size > 100_000
     dates = set(re.findall(rb"D:(\d{8})", pdf.read_bytes()))
     assert dates == {b"19700102"}, "the PDF carries the date of its source, whenever it is built"
+    if report == "full":
+        monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+        again = build_paper(PAPER, folder, all_figures, tmp_path / "again.pdf", document)
+        assert again.read_bytes() == pdf.read_bytes(), "two builds of one source are equal"
 
 
 def test_the_date_of_the_source_is_the_newest_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

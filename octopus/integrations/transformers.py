@@ -65,11 +65,6 @@ class Fold(NamedTuple):
     order: str
     width: int  # values of a row
 
-    @property
-    def rows(self) -> dict[str, Any]:
-        """Options of the rows."""
-        return {"temporal": 1, "row_multiple": ROW_MULTIPLE, "mean": self.middle, "std": None, "scale": None}
-
 
 class Call(NamedTuple):
     """What a processor is about to compute of `images`, (C, H, W) or (H, W, C), with the options that it was `asked`.
@@ -140,9 +135,10 @@ class Call(NamedTuple):
         if self.fold is None:
             return {}
         options = self.once("options", self._options)
-        if (patch, _normal_of(*(options[name] for name in NORMAL))) != self.fold[:2]:
+        if (patch, _normal_of(options["mean"], options["std"], options["scale"])) != self.fold[:2]:
             raise UnknownError("the model was folded for other patches, or another normalisation")
-        return {**self.fold.rows, "dtype": self.dtype}
+        rows = {"temporal": 1, "row_multiple": ROW_MULTIPLE, "dtype": self.dtype}
+        return {**rows, "mean": self.fold.middle, "std": None, "scale": None}
 
     def answer(self, **values: Any) -> Any:
         """The processor's output of these values."""
@@ -532,7 +528,6 @@ def _agreed(own: Any, linear: Any, name: str) -> Fold | None:
 
 
 EMBEDDINGS = {"patch_embed": smart_rows, "patch_embedding": fit_rows}  # by the last part of a layer's name
-NORMAL = ("mean", "std", "scale")
 
 
 def _normal_of(mean: Any, std: Any, scale: Any) -> tuple[Any, ...]:

@@ -101,6 +101,9 @@ def images(capability: tuple[int, int]) -> None:
     for dtype, layout in product(("float32", "uint8"), ("NCHW", "NHWC")):
         each = {"operation": "resize_each", "layout": layout, "dtype": dtype, "filter": "bilinear", "rounding": "none"}
         calls.append({**each, **({"scale": 1, "mean": None, "std": None} if dtype == "uint8" else {})})
+    for dtype, patch_side in product(("float16", "bfloat16"), (14, 16)):
+        folded = {**rows, "patch": patch_side, "temporal": 1, "row_multiple": 8, "rounding": "uint8"}
+        calls.append({**folded, "dtype": dtype, "scale": 1, "mean": 128, "std": 1})
     for dtype in ("float32", "float16"):
         calls.append({**batch, "filter": "bilinear", "rounding": "uint8", "dtype": dtype, "antialias": False})
         calls.append({**batch, "filter": "bilinear", "rounding": "none", "dtype": dtype, "antialias": False})

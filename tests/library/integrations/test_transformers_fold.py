@@ -15,6 +15,8 @@ pytest.importorskip("torchvision", reason="torchvision is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 torch = pytest.importorskip("torch")
 
+from test_transformers import tokenizer  # noqa: E402
+
 from octopus.errors import InputError  # noqa: E402
 from octopus.integrations import common  # noqa: E402
 from octopus.integrations.transformers import FallbackWarning, accelerate, fold  # noqa: E402
@@ -84,7 +86,7 @@ def run(tower, inputs):
 def rows_of(inputs):
     """The rows that are an image's."""
     rows = inputs["pixel_values"]
-    return rows[inputs["pixel_attention_mask"].bool()] if rows.ndim == 3 else rows
+    return rows[inputs["pixel_attention_mask"].bool().to(rows.device)] if rows.ndim == 3 else rows
 
 
 def test_the_model_computes_what_it_did(pair):
@@ -108,14 +110,16 @@ def test_the_model_computes_what_it_did(pair):
     assert (again - before["pixel_values"]).abs().max() <= 1e-4
 
 
-def test_in_bfloat16_embeddings_are_as_exact_as_before(pair):
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_in_bfloat16_embeddings_are_as_exact_as_before(pair, device):
     tower, processor = pair.make(torch.bfloat16)
-    rows = rows_of(processor(PICTURES, return_tensors="pt"))
+    tower, asked = tower.to(device), {"return_tensors": "pt", "device": device}
+    rows = rows_of(processor(PICTURES, **asked))
     layer = layer_of(tower, pair)
     with torch.no_grad():
         exact, usual = copy.deepcopy(layer).double()(rows.double()), layer(rows.bfloat16()).double()
         folded = fold(processor, tower)
-        short = folded.processor(PICTURES, return_tensors="pt")
+        short = folded.processor(PICTURES, **asked)
         assert short["pixel_values"].dtype == torch.bfloat16
         found = layer(rows_of(short)).double()
     assert (found - exact).norm() <= 1.05 * (usual - exact).norm()  # 25 % more if rows were normalised
@@ -169,6 +173,18 @@ def test_copies_of_both_work_as_they_do():
     for copied in (copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))):
         other, made = copied(tower), copied(folded.processor)
         assert torch.equal(run(other, made(PICTURES, return_tensors="pt")), right)
+
+
+def test_a_processor_that_has_one():
+    tower, own = PAIRS["Qwen2-VL"].make()
+    processor = transformers.Qwen2VLProcessor(own, tokenizer(), transformers.Qwen2VLVideoProcessor())
+    folded, text = fold(processor, tower), ["a <|image_pad|> a"]
+    assert type(folded.processor) is type(processor) and processor.image_processor is own
+    short = folded.processor(images=PICTURES[:1], text=text, return_tensors="pt")
+    assert short["pixel_values"].shape[1] == 592 and folded.processor.video_processor is processor.video_processor
+    folded.undo()
+    again = folded.processor(images=PICTURES[:1], text=text, return_tensors="pt")
+    assert again["pixel_values"].shape[1] == 1176 and torch.equal(again["input_ids"], short["input_ids"])
 
 
 def test_the_layer_is_compiled_whole():

@@ -29,7 +29,7 @@ SIDES = (10, 12, 14, 16)  # of patches that are a warp's block
 MAX_PIXEL_STEP = 4  # bytes; farther apart, most of what is loaded is of no use
 # Blocks of more bands spend less on their weights: on an H200 8 bands were 2 to 11 % faster than 4, those 22 to 24 %
 # faster than 2. With fewer blocks than processors, or than two rounds of long ones, that gain is lost to idle ones.
-MANY_BANDS, MANY_BLOCKS = 8, 4  # a processor's blocks
+MANY_BANDS, FUSED_BANDS, MANY_BLOCKS = 8, 6, 4  # a processor's blocks
 # A grid's blocks begin in order, and a long one that begins last keeps one processor at work and all others idle:
 # images whose blocks have the most to read come first, where some have so many times as much as others.
 UNEVEN = 2
@@ -105,13 +105,13 @@ def kernel_of(spec: ImageSpec) -> ImageKernel | None:
 class TensorKernel(SimpleKernel):
     """Launches `kernels.cuda.image_tiles` for a spec that has one; refuses images that it can't do.
 
-    `owner` is how a block knows its image, for measurements; see `ImageKernel`.
+    `owner` is how a block knows its image, for measurements; see `ImageKernel`, also for `fused`.
     """
 
-    def __init__(self, spec: ImageSpec, owner: str = "block_search") -> None:
+    def __init__(self, spec: ImageSpec, owner: str = "block_search", fused: bool = False) -> None:
         kind = kernel_of(spec)
         assert kind is not None
-        self.spec, self._function, self.kind = spec, 0, kind._replace(owner=owner)
+        self.spec, self._function, self.kind = spec, 0, kind._replace(owner=owner, fused=fused)
         self.built = "images-tiles-" + "-".join(str(part).lower() for part in self.kind), "image_tiles.build", self.kind
 
     def load(self) -> int:
@@ -147,7 +147,10 @@ def kernels_of(spec: ImageSpec) -> tuple[SimpleKernel, ...]:
     """The kernels that do what a spec says on the GPU in use, the fastest first; the last takes any images."""
     if compute_capability() < TENSOR_CAPABILITY or kernel_of(spec) is None:
         return (SimpleKernel(spec),)
-    return TensorKernel(spec), SimpleKernel(spec)
+    together = spec.kind == "rows" and spec.layout == "CTPP" and spec.channels == 3 and spec.rounding == "uint8"
+    # Rows of 56 bytes, in stores of 8, took up to 1.4 times as long as through a stage.
+    together = together and (spec.patch % 4 == 0 or spec.dtype != "float32")
+    return (*([TensorKernel(spec, fused=True)] if together else []), TensorKernel(spec), SimpleKernel(spec))
 
 
 class CudaEngine:
@@ -253,12 +256,16 @@ def cut(kernel: ImageKernel, table: Cells, item: tuple[int, int], shared_limit: 
     if seen is None:
         return None
     most = -(-(item[1] if kernel.kind == "batch" else seen.widest) // kernel.side)
-    warps = min(7 if kernel.side == 16 else MOST_WARPS, most)
+    half = shared_limit // 2 - 1024  # of blocks of many bands a processor has two; 1 KiB of each is the driver's
+    bands, warps = MANY_BANDS, 7 if kernel.side == 16 else MOST_WARPS
+    if kernel.fused:  # 16 warps of a processor took 192 us where 14 took 204, with bands for which a thread has a line
+        bands = FUSED_BANDS if kernel.side == 16 else MANY_BANDS
+        warps = next((many for many in (8, 7) if shared_bytes(kernel, many, bands, *seen.needs) <= half), 6)
+    warps = min(warps, most)
     # Warps and bands of a block, the best first: many share the weights of a column, of a row.
-    for shape in (warps, MANY_BANDS), (warps, 4), (warps, 2), (warps, 1), (min(4, most), 1), (1, 1):
-        shared, many = shared_bytes(kernel, *shape, *seen.needs), shape[1] == MANY_BANDS
-        # Of blocks of many bands a processor has two; 1 KiB of each is the driver's.
-        if shared > (shared_limit // 2 - 1024 if many else shared_limit):
+    for shape in (warps, bands), (warps, 4), (warps, 2), (warps, 1), (min(4, most), 1), (1, 1):
+        shared, many = shared_bytes(kernel, *shape, *seen.needs), shape[1] == bands
+        if shared > (half if many else shared_limit):
             continue
         blocks = _tiles(kernel, seen, *shape)
         if blocks > INT32_MAX:
@@ -295,8 +302,8 @@ def _survey(kernel: ImageKernel, table: Cells, item: tuple[int, int]) -> Seen | 
     told = (table.ctypes.data, len(table), *item)
     threads.launch(
         host_kernel("survey"), 1, *told, kernel.side, kernel.antialias,
-        int(images.filter_support(kernel.filter)), kernel.channels, MAX_PIXEL_STEP, MAX_SPAN,
-        answer.buffer_info()[0], reads.ctypes.data,
+        int(images.filter_support(kernel.filter)), kernel.channels, kernel.fused, MAX_PIXEL_STEP,
+        MAX_SPAN, answer.buffer_info()[0], reads.ctypes.data,
     )  # fmt: skip
     count, known, widest, down, across = answer
     if not count or not known:

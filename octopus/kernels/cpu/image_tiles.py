@@ -33,17 +33,18 @@ def build_survey() -> Callable[..., None]:
     """The kernel that looks at all images of a table, as `images.cuda` needs it.
 
     `counter, blocks (1), table, records, height and width of a batch's items (0: each has its own), lines of a band,
-    whether the filter widens, half its width, channels, most bytes of a pixel step, most bytes of an image, answer (5,)
-    int64, source pixels for each of the result's (records + 2,) float64`; those of a record without an image are 0, and
-    the last two are the least and the most of images.
+    whether the filter widens, half its width, channels, whether a warp makes them all at once, most bytes of a pixel
+    step, most bytes of an image, answer (5,) int64, source pixels for each of the result's (records + 2,) float64`;
+    those of a record without an image are 0, and the last two are the least and the most of images. Channels that are
+    made at once have weights for pixels, not for bytes, and are planes or the first bytes of pixels of 3 or 4.
     """
 
     def survey(arguments):
         table, words = pointer(arguments[2], np.int64), pointer(arguments[2], np.int32)
         count, item_height, item_width = arguments[3], arguments[4], arguments[5]
         lines, widens, support, channels = arguments[6], arguments[7], np.float64(arguments[8]), arguments[9]
-        most_step, most_span = arguments[10], arguments[11]
-        answer, reads = pointer(arguments[12], np.int64), pointer(arguments[13], np.float64)
+        fused, most_step, most_span = arguments[10], arguments[11], arguments[12]
+        answer, reads = pointer(arguments[13], np.int64), pointer(arguments[14], np.float64)
         least, most = np.inf, 0.0
         images, known, widest, down, across = np.int64(0), np.int64(1), np.int64(0), np.int64(0), np.int64(0)
         for record in range(count):
@@ -60,11 +61,13 @@ def build_survey() -> Callable[..., None]:
             span += abs(table[record * LONGS + 2]) * (channels - 1)
             if pixel_step < 1 or pixel_step > most_step or row_step < 0 or span >= most_span:
                 known = np.int64(0)
+            if fused and pixel_step > 1 and (pixel_step == 2 or table[record * LONGS + 2] != 1):
+                known = np.int64(0)
             if top < 0 or left < 0 or rows - top < item_height or columns - left < item_width:
                 known = np.int64(0)
             widest = max(widest, columns)
             down = max(down, _reach(height, rows, lines, widens, support))
-            across = max(across, _reach(width, columns, lines, widens, support) * pixel_step)
+            across = max(across, _reach(width, columns, lines, widens, support) * (1 if fused else pixel_step))
             reads[record] = np.float64(height) * width / max(rows * columns, np.int64(1))
             least, most = min(least, reads[record]), max(most, reads[record])
         reads[count], reads[count + 1] = least, most

@@ -16,13 +16,16 @@ CHUNK = 16  # source bytes of one copy to shared memory
 PIECE = 2 * STEP  # source bytes of a row that a warp copies at a time
 NARROW, WIDE = 3, 5  # copies of a row, wherever it begins: of a strip of one product, of a piece
 PLACES, NARROW_PLACES = 3, 4  # of a warp's pieces: one at work, the others on their way; of narrow ones
+# Of `image_rows`: pixels of one product, bytes of its weights' two digits, of a group of source rows of a channel in
+# the ring, of a piece (48 rows of 48 bytes, 16 of 112 or of 144), and what is a weight of 1.
+PIXELS, TWO_DIGITS, CHANNEL_RING, FUSED_PIECE, FUSED_ONE = 32, 2 * DIGIT_BYTES, 512, 2304, 24576
 
 
 class ImageKernel(NamedTuple):
     """What distinguishes the compiled kernels; see `ImageSpec`, and `kernels.images` for `filter`.
 
     `owner` says how a block knows its image; the others than "block_search" are for measurements, see
-    `image_tiles.OWNERS`.
+    `image_tiles.OWNERS`. `fused`: a warp makes three channels at once, see `image_rows`.
     """
 
     channels: int
@@ -37,6 +40,17 @@ class ImageKernel(NamedTuple):
     temporal: int
     zeros: int  # behind each row
     owner: str = "block_search"
+    fused: bool = False
+
+    @property
+    def filled(self) -> int:
+        """Elements of a patch row but the zeros behind it."""
+        return self.channels * self.temporal * self.patch * self.patch
+
+    @property
+    def row_values(self) -> int:
+        """Elements of a patch row."""
+        return self.filled + self.zeros
 
     @property
     def planar(self) -> bool:
@@ -86,6 +100,10 @@ def places(steps: int) -> int:
 
 def shared_bytes(kernel: ImageKernel, warps: int, bands: int, steps: int, row_steps: int, slots: int) -> int:
     """Shared memory of a block; the arguments are those of the launch."""
-    weights = (warps * steps + bands * row_steps) * WEIGHT_BYTES
-    per_warp = slots * kernel.ring_bytes + kernel.stage_bytes + places(steps) * piece_bytes(steps)
+    if kernel.fused:
+        weights, per_warp = TWO_DIGITS, 3 * slots * CHANNEL_RING + 2 * FUSED_PIECE
+    else:
+        weights = WEIGHT_BYTES
+        per_warp = slots * kernel.ring_bytes + kernel.stage_bytes + places(steps) * piece_bytes(steps)
+    weights *= warps * steps + bands * row_steps
     return weights + bands * (INFO_BYTES + START_BYTES) + warps * per_warp

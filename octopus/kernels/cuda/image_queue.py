@@ -25,7 +25,7 @@ TURN = 32 * CHUNK  # bytes of a copy of all lanes
 
 
 @device
-def _row_of(place):
+def row_of(place):
     """The row of a group that lies in one of the 16 places of a piece."""
     return np.int32(4 * ((place & 7) >> 1) + (place & 1) + 2 * (place >> 3))
 
@@ -35,7 +35,7 @@ def _copied(number, wide, start, row_step, need):
     """Where copy `number` of a piece reads, and how many pieces of a group want it; `start`: of the group's row 0."""
     place = np.int32(np.int32(number * (103 if wide else 171)) >> 9)  # number // 5 or // 3
     along = np.int32(CHUNK * np.int32(number - place * np.int32(WIDE if wide else NARROW)))
-    row = np.int32(start + np.int32(_row_of(place) * row_step))
+    row = np.int32(start + np.int32(row_of(place) * row_step))
     left = np.int32(np.int32(row & (CHUNK - 1)) + need - along)
     wanted = np.int32(np.int32(left + PIECE - 1) >> 6) if place < GROUP and left > 0 else np.int32(0)
     return np.int32(np.int32(row & -CHUNK) + along), wanted
@@ -55,7 +55,7 @@ def strip_of(lane, memory, start, row_step, need, products, last):
     b, b_wanted = _copied(np.int32(lane + 32), wide, start, row_step, need)
     c, c_wanted = _copied(np.int32(lane + 64), wide, start, row_step, need)
     place, along = np.int32(lane >> 2), np.int32(8 * (lane & 3))
-    upper = np.int32(start + np.int32(_row_of(place) * row_step))
+    upper = np.int32(start + np.int32(row_of(place) * row_step))
     lower = np.int32(upper + 2 * row_step)
     at = np.int32(np.int32(place * pitch + along) - CHUNK * lane)  # from where the lane's first copy goes to
     reads = (

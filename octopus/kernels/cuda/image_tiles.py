@@ -37,9 +37,22 @@ from octopus.backends.cuda.language import address, cuda, device, shared_address
 from octopus.kernels import images
 from octopus.kernels.arguments import IMAGE_TILES
 from octopus.kernels.cuda import image_kind, ptx
-from octopus.kernels.cuda.image_kind import CHUNK, GROUP, INFO_BYTES, MOST_WARPS, START_BYTES, WEIGHT_BYTES, ImageKernel
+from octopus.kernels.cuda.image_kind import (
+    CHANNEL_RING,
+    CHUNK,
+    FUSED_PIECE,
+    GROUP,
+    INFO_BYTES,
+    MOST_WARPS,
+    START_BYTES,
+    TWO_DIGITS,
+    WEIGHT_BYTES,
+    ImageKernel,
+)  # fmt: skip
 from octopus.kernels.cuda.image_passes import FRACTION, LOST, OFFSET, first_pass, second_pass
 from octopus.kernels.cuda.image_queue import ask_first, strip_of
+from octopus.kernels.cuda.image_rows import ask_first as ask_fused
+from octopus.kernels.cuda.image_rows import column_place, fused
 from octopus.kernels.cuda.image_stores import HALF, choose, rows_store, run_store, stager, zeros_store
 from octopus.kernels.cuda.image_weights import line_writer, window
 from octopus.kernels.cuda.ptx import quotient
@@ -132,15 +145,15 @@ def build(kernel: ImageKernel) -> Callable:
     is_batch, is_rows = kernel.kind == "batch", kernel.kind == "rows"
     filter_support, owner = float(images.filter_support(kernel.filter)), OWNERS[kernel.owner]
     beyond = kernel.owner == "padded_grid"  # there are blocks beyond an image's end
-    write = line_writer(kernel.filter, pillow)
+    all_at_once, product_bytes = kernel.fused, TWO_DIGITS if kernel.fused else WEIGHT_BYTES
+    write, work = line_writer(kernel.filter, pillow, kernel.fused), fused(kernel) if kernel.fused else None
     advance, second = first_pass(pillow), second_pass(pillow)
     stage_places, fill = stager(kernel)
     put_run, put_rows = run_store(kernel), rows_store(kernel)
     offset = -((OFFSET << FRACTION) >> LOST)
     half = HALF if kernel.rounding == "uint8" else 0
     merge, temporal, patch_values = kernel.merge, kernel.temporal, kernel.patch * kernel.patch
-    filled, zeros, put_zeros = channels * temporal * patch_values, kernel.zeros, zeros_store(kernel)
-    row_values = filled + zeros
+    filled, row_values, zeros, put_zeros = kernel.filled, kernel.row_values, kernel.zeros, zeros_store(kernel)
     size_of = {"float32": 4, "float16": 2, "bfloat16": 2}.get(kernel.dtype, 1)
     slot, plane_slot, stage_bytes = kernel.ring_bytes, image_kind.slot_bytes(pillow), kernel.stage_bytes
     narrow, wide = ((image_kind.piece_bytes(steps), image_kind.places(steps)) for steps in (1, 2))
@@ -189,13 +202,38 @@ def build(kernel: ImageKernel) -> Callable:
         last_row = window(np.int32(top + y0 + y_left - 1), scale_y, support_y, height)[1]
 
         # Shared memory: the bands of the columns, those of the rows, what is known of these, rings and stages.
-        band_bytes = np.int32(steps * WEIGHT_BYTES)
-        row_band_bytes = np.int32(row_steps * WEIGHT_BYTES)
+        band_bytes = np.int32(steps * product_bytes)
+        row_band_bytes = np.int32(row_steps * product_bytes)
         row_bands = np.uint32(shared + np.uint32(warps * band_bytes))
         infos = np.uint32(row_bands + np.uint32(bands * row_band_bytes))
         starts = np.uint32(infos + np.uint32(bands * INFO_BYTES))
         private = np.uint32(starts + np.uint32(bands * START_BYTES))
         clear(shared, np.int32(warps * band_bytes + bands * row_band_bytes))
+        # The columns of a warp, and the memory that they are read from.
+        x = np.int32(x0 + warp * side)
+        x_end = min(np.int32(x + side), item_width)
+        start = window(np.int32(left + x), scale_x, support_x, width)[0]
+        stop = window(np.int32(left + x_end - 1), scale_x, support_x, width)[1]
+        need = np.int32(np.int32(stop - start - 1) * pixel_step + 1)
+        products_x = np.int32(np.int32((stop - start if all_at_once else need) + 31) >> 5)
+        reach = np.int64(channels - 1) * plane_step
+        low = pointer + min(reach, np.int64(0))
+        high = pointer + max(reach, np.int64(0)) + np.int64(height - 1) * np.int64(row_step)
+        high += np.int64(width - 1) * np.int64(pixel_step) + 1
+        memory_base = np.int64(low & np.int64(-CHUNK))
+        low_at, high_at = np.int32(low - memory_base), np.int32(high - memory_base)
+        memory = (memory_base, low_at, high_at)
+        corner = np.int32(np.int32(pointer - memory_base) + start * pixel_step + first_row * row_step)
+        last_group = np.int32(np.int32(last_row - 1 - first_row) >> 4)
+        band_count = quotient(np.int32(y_left + side - 1), np.int32(side))
+        if all_at_once:
+            queue = np.uint32(private + np.uint32(np.int32(warps * slots) * (3 * CHANNEL_RING)))
+            queue = np.uint32(queue + np.uint32(warp * (2 * FUSED_PIECE) + CHUNK * lane))
+            strip, state = ask_fused(
+                lane, queue, memory, corner, row_step, np.int32(plane_step), pixel_step,
+                np.int32(need + (0 if pixel_step == 1 else 2)), products_x,
+                last_group if x < item_width else np.int32(-1),
+            )  # fmt: skip
         cuda.syncthreads()
 
         # A thread's lines: first the columns, then the rows.
@@ -207,10 +245,11 @@ def build(kernel: ImageKernel) -> Callable:
                     row = np.int32(i - number * side)
                     begin = window(np.int32(left + x0 + i - row), scale_x, support_x, width)[0]
                     start, stop, centre = window(np.int32(left + x0 + i), scale_x, support_x, width)
+                    line = column_place(row) if all_at_once else row
+                    step = np.int32(1) if all_at_once else pixel_step
                     write(
-                        np.uint32(shared + np.uint32(number * band_bytes)), row,
-                        np.int32(np.int32(start - begin) * pixel_step), pixel_step,
-                        start, stop, centre, inverse_x, False,
+                        np.uint32(shared + np.uint32(number * band_bytes)), line,
+                        np.int32(np.int32(start - begin) * step), step, start, stop, centre, inverse_x, False,
                     )  # fmt: skip
             else:
                 k = np.int32(i - tile_columns)
@@ -225,8 +264,9 @@ def build(kernel: ImageKernel) -> Callable:
                         np.int32(start - first_row - GROUP * group), np.int32(1), start, stop, centre, inverse_y,
                         True,
                     )  # fmt: skip
-                    at = np.uint32(starts + np.uint32(number * START_BYTES + 4 * row))
-                    ptx.store1(at, (np.uint32(np.int32(whole * offset) + half),))
+                    if not all_at_once:
+                        at = np.uint32(starts + np.uint32(number * START_BYTES + 4 * row))
+                        ptx.store1(at, (np.uint32(np.int32(whole * offset) + half),))
                     if row == 0:
                         last = np.int32(min(np.int32(k + side), y_left) - 1)
                         stop = window(np.int32(top + y0 + last), scale_y, support_y, height)[1]
@@ -238,15 +278,16 @@ def build(kernel: ImageKernel) -> Callable:
         cuda.syncthreads()
 
         # From here on each warp is alone with its columns.
-        x = np.int32(x0 + warp * side)
         if x >= item_width:
             return
-        x_end = min(np.int32(x + side), item_width)
-        start = window(np.int32(left + x), scale_x, support_x, width)[0]
-        stop = window(np.int32(left + x_end - 1), scale_x, support_x, width)[1]
-        need = np.int32(np.int32(stop - start - 1) * pixel_step + 1)
-        products_x = np.int32(np.int32(need + 31) >> 5)
         bands_x = np.uint32(shared + np.uint32(warp * band_bytes) + np.uint32(16 * lane))
+        if all_at_once:
+            ring = np.uint32(private + np.uint32(np.int32(warp * slots) * (3 * CHANNEL_RING)) + np.uint32(16 * lane))
+            work(
+                out, base_out, gains, biases, lane, ring, slots, bands_x, row_bands, row_band_bytes, infos,
+                np.uint32(queue + queue + np.uint32(FUSED_PIECE)), strip, state, products_x, band_count, y0, x, columns,
+            )  # fmt: skip
+            return
         ring = np.uint32(private + np.uint32(np.int32(warp * slots) * slot))
         ring = np.uint32(ring + np.uint32(4 * lane))
         # In registers for all rows: with the loads of 8 bytes 11 % less time for images of 64 to 512.
@@ -259,16 +300,6 @@ def build(kernel: ImageKernel) -> Callable:
         piece, held = (np.uint32(narrow[0] if steps == 1 else wide[0]), np.int32(narrow[1] if steps == 1 else wide[1]))
         queue = (np.uint32(queue + np.uint32(warp * held) * piece + np.uint32(CHUNK * lane)), piece, held)
         mask = np.int32(slots - 1)
-        reach = np.int64(channels - 1) * plane_step
-        low = pointer + min(reach, np.int64(0))
-        high = pointer + max(reach, np.int64(0)) + np.int64(height - 1) * np.int64(row_step)
-        high += np.int64(width - 1) * np.int64(pixel_step) + 1
-        memory_base = np.int64(low & np.int64(-CHUNK))
-        low_at, high_at = np.int32(low - memory_base), np.int32(high - memory_base)
-        memory = (memory_base, low_at, high_at)
-        corner = np.int32(np.int32(pointer - memory_base) + start * pixel_step + first_row * row_step)
-        last_group = np.int32(np.int32(last_row - 1 - first_row) >> 4)
-        band_count = quotient(np.int32(y_left + side - 1), np.int32(side))
 
         # Where the result lies.
         pitch = np.int32(item_width) if planar else np.int32(item_width * channels)

@@ -17,7 +17,7 @@ import numpy as np
 from octopus.backends.cuda.language import cuda, device, libdevice
 from octopus.kernels import images
 from octopus.kernels.cuda import ptx
-from octopus.kernels.cuda.image_kind import DIGIT_BYTES, WEIGHT_BYTES
+from octopus.kernels.cuda.image_kind import DIGIT_BYTES, FUSED_ONE, TWO_DIGITS, WEIGHT_BYTES
 
 
 def _arithmetic(pillow: bool) -> tuple[Callable, Callable, Callable, Callable]:
@@ -79,11 +79,11 @@ def _quotient(a, b, inverse):
 
 
 @device
-def _place(row, column, spread):
+def _place(row, column, spread, product):
     """Byte of a weight within its band's first digit; `spread`: how a lane's two words of pixels lie.
 
     Pixels of the first pass come as eight neighbouring bytes of a lane (`spread` false), those of the second as four
-    of each of two groups of 16 rows.
+    of each of two groups of 16 rows. `product` are the bytes of a product's weights.
     """
     inside = np.int32(column & 31)
     quad = np.int32(inside >> 2)
@@ -91,48 +91,67 @@ def _place(row, column, spread):
     half = np.int32(quad >> 2) if spread else np.int32(quad & 1)
     lane = np.int32(lane + 4 * (row & 7))
     word = np.int32(2 * half + (row >> 3))
-    step = np.int32(np.int32(column >> 5) * np.int32(WEIGHT_BYTES))
+    step = np.int32(np.int32(column >> 5) * np.int32(product))
     return np.int32(step + 16 * lane + 4 * word + (column & 3))
 
 
-def line_writer(code: int, pillow: bool) -> Callable:
+def line_writer(code: int, pillow: bool, fused: bool = False) -> Callable:
     """A device function that adds a line to a band of zeros (at an address), and returns the sum of its weights.
 
     `row` is the band's, `first` and `step` are its columns of the window's first pixel and from pixel to pixel,
-    `inverse` is that of the filter's spread; `spread` as of `_place`.
+    `inverse` is that of the filter's spread; `spread` as of `_place`. `fused`: two digits of weights in units of
+    1 / `FUSED_ONE`, each with what the one before lost when it was rounded, so that their sum is 1.
     """
     number, add, times, _ = _arithmetic(pillow)
     curve, zero, half, one = _curve(code, pillow), number(0.0), number(0.5), number(1.0)
-    fixed_one = number(images.FIXED_ONE)
+    fixed_one, product = number(FUSED_ONE if fused else images.FIXED_ONE), TWO_DIGITS if fused else WEIGHT_BYTES
 
     @device
     def weight(pixel, centre, inverse):
         return curve(number(ptx.times(ptx.add(ptx.add(np.float64(pixel), -centre), 0.5), inverse)))
 
     @device
-    def fixed(found, total, of_total):
+    def share_of(found, total, of_total):
+        return times(_quotient(found, total, of_total) if pillow else found * of_total, fixed_one)
+
+    @device
+    def fixed(share):
         """`images.fixed_weight`."""
-        share = times(_quotient(found, total, of_total) if pillow else found * of_total, fixed_one)
         return np.int32(add(share, -half if share < zero else half))
 
     @device
     def write(band, row, first, step, start, stop, centre, inverse, spread):
-        total = zero
+        total, near, narrow = zero, zero, number(inverse)
+        if fused:
+            near = number(ptx.times(ptx.add(ptx.add(np.float64(start), -centre), 0.5), inverse))
         pixel = np.int32(start)
         while pixel < stop:
-            total = add(total, weight(pixel, centre, inverse))
+            if fused:
+                total += curve(near + number(pixel - start) * narrow)
+            else:
+                total = add(total, weight(pixel, centre, inverse))
             pixel = ptx.opaque(np.int32(pixel + 1))
         of_total = one / total
-        pixel, column, whole = np.int32(start), np.int32(first), np.int32(0)
+        pixel, column, whole, lost = np.int32(start), np.int32(first), np.int32(0), zero
         while pixel < stop:
-            value = fixed(weight(pixel, centre, inverse), total, of_total)
+            if fused:
+                share = curve(near + number(pixel - start) * narrow) * of_total * fixed_one + lost
+            else:
+                share = share_of(weight(pixel, centre, inverse), total, of_total)
+            value = fixed(share)
+            if fused:
+                lost = share - number(value)
             whole = np.int32(whole + value)
-            at = np.uint32(band + np.uint32(_place(row, column, spread)))
+            at = np.uint32(band + np.uint32(_place(row, column, spread, product)))
             middle = np.int32(np.int32(value + 128) >> 8)
-            high = np.int32(np.int32(middle + 128) >> 8)
-            ptx.store_byte(at, (np.uint32(high),))
-            ptx.store_byte(np.uint32(at + DIGIT_BYTES), (np.uint32(middle),))
-            ptx.store_byte(np.uint32(at + 2 * DIGIT_BYTES), (np.uint32(value),))
+            if fused:
+                ptx.store_byte(at, (np.uint32(middle),))
+                ptx.store_byte(np.uint32(at + DIGIT_BYTES), (np.uint32(value),))
+            else:
+                high = np.int32(np.int32(middle + 128) >> 8)
+                ptx.store_byte(at, (np.uint32(high),))
+                ptx.store_byte(np.uint32(at + DIGIT_BYTES), (np.uint32(middle),))
+                ptx.store_byte(np.uint32(at + 2 * DIGIT_BYTES), (np.uint32(value),))
             pixel = ptx.opaque(np.int32(pixel + 1))
             column = np.int32(column + step)
         return whole

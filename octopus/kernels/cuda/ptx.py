@@ -119,18 +119,24 @@ power, power_of_byte = (
 add = instruction("add", "add.rn.f64 $0, $1, $2;", DOUBLE, DOUBLE, DOUBLE)
 times = instruction("times", "mul.rn.f64 $0, $1, $2;", DOUBLE, DOUBLE, DOUBLE)
 
-# `sums + weights @ pixels`; all lanes of a warp take part.
-multiply = _active(
-    "multiply",
-    "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 "
-    + ", ".join([_list(0, 4), _list(8, 4), _list(12, 2), _list(4, 4)]) + ";",
-    f"{INT}*4", f"{INT}*4", f"{WORD}*4", WORD, WORD,
+# `sums + weights @ pixels`, of pixels without and with sign; all lanes of a warp take part.
+multiply, multiply_signed = (
+    _active(
+        name, f"mma.sync.aligned.m16n8k32.row.col.s32.s8.{kind}8.s32 "
+        + ", ".join([_list(0, 4), _list(8, 4), _list(12, 2), _list(4, 4)]) + ";",
+        f"{INT}*4", f"{INT}*4", f"{WORD}*4", WORD, WORD,
+    )
+    for name, kind in (("multiply", "u"), ("multiply_signed", "s"))
 )  # fmt: skip
 # A lane's words of one product's weights, at an address in shared memory: highest digit, middle one, lowest.
 load_weights = _active(
     "load_weights",
     " ".join(f"ld.shared.v4.b32 {_list(4 * digit, 4)}, [$12 + {DIGIT_BYTES * digit}];" for digit in range(3)),
     f"{WORD}*4*3", WORD, early=True,
+)  # fmt: skip
+load_two = _active(
+    "load_two", f"ld.shared.v4.b32 {_list(0, 4)}, [$8]; ld.shared.v4.b32 {_list(4, 4)}, [$8 + {DIGIT_BYTES}];",
+    f"{WORD}*4*2", WORD, early=True,
 )  # fmt: skip
 # Words of shared memory.
 load1, load4 = (
@@ -146,29 +152,31 @@ store_byte, store_half = (
     for kind in ("b8", "b16")
 )
 # Words that lie some bytes apart, each into a register of its own: products want them in other pairs.
-ring2, ring4, row3 = (
+ring2, ring4, row3, row7, row9 = (
     _active(
         f"words_{n}_{apart}", " ".join(f"ld.shared.b32 ${i}, [${n} + {apart * i}];" for i in range(n)),
         f"{WORD}*{n}", WORD, early=True,
     )
-    for n, apart in ((2, 128), (4, 128), (3, 4))
+    for n, apart in ((2, 128), (4, 128), (3, 4), (7, 4), (9, 4))
 )  # fmt: skip
 
 
-def _copies() -> str:
+def _copies(count: int, counted: bool) -> str:
     """Of `copy_piece`: places and conditions first, for copies that are not neighbours cost a wait each."""
-    text = "{.reg .pred p0, p1, p2; .reg .b64 a0, a1, a2; .reg .b32 x; "
-    for i in range(3):
-        text += f"setp.lt.s32 p{i}, $3, ${7 + i}; add.s32 x, $2, ${4 + i}; "
-        text += f"cvt.u64.u32 a{i}, x; add.s64 a{i}, a{i}, $1; "
-    for i in range(3):  # into L2 alone: in L1 as well 224 x 224 took 313 us instead of 290
+    text, first = f"{{.reg .pred p<{count}>; .reg .b64 a<{count}>; .reg .b32 x; ", 4 if counted else 3
+    for i in range(count):
+        text += f"setp.lt.s32 p{i}, $3, ${first + count + i}; " if counted else f"setp.ge.s32 p{i}, ${first + i}, 0; "
+        text += f"add.s32 x, $2, ${first + i}; cvt.u64.u32 a{i}, x; add.s64 a{i}, a{i}, $1; "
+    for i in range(count):  # into L2 alone: in L1 as well 224 x 224 took 313 us instead of 290
         text += f"@p{i} cp.async.cg.shared.global [$0 + {32 * CHUNK * i}], [a{i}], {CHUNK}; "
     return text + "}"
 
 
 # `copy_piece(place, base, run, piece, offsets, wanted)`: have three times 16 bytes copied to `place` and 32 copies on,
-# from `base + run` and an offset of each on, each if `piece < wanted`; nothing waits for them.
-copy_piece = _active("copy_piece", _copies(), VOID, WORD, LONG, INT, INT, f"{INT}*3", f"{INT}*3")
+# from `base + run` and an offset of each on, each if `piece < wanted`; nothing waits for them. `copy_pieces` has five,
+# each if its offset is not negative.
+copy_piece = _active("copy_piece", _copies(3, True), VOID, WORD, LONG, INT, INT, f"{INT}*3", f"{INT}*3")
+copy_pieces = _active("copy_pieces", _copies(5, False), VOID, WORD, LONG, INT, f"{INT}*5")
 commit = _active("commit", "cp.async.commit_group;", VOID)  # what a lane asked for since the last is a piece
 # For all pieces of a lane but the last ones.
 wait = _active("wait", f"cp.async.wait_group {PLACES - 2};", VOID)

@@ -13,8 +13,8 @@ import pytest
 
 pytest.importorskip("numba_cuda")
 
-from octopus.kernels.cuda import image_queue
-from octopus.kernels.cuda.image_kind import GROUP, NARROW_PLACES, PIECE, PLACES, STEP, piece_bytes, places
+from octopus.kernels.cuda import image_queue, image_rows
+from octopus.kernels.cuda.image_kind import FUSED_PIECE, GROUP, NARROW_PLACES, PIECE, PLACES, STEP, piece_bytes, places
 
 BASE, POISON = 4096, 0xEE
 ROWS = ([0, 1, 4, 5, 8, 9, 12, 13], [2, 3, 6, 7, 10, 11, 14, 15])
@@ -44,6 +44,9 @@ class Memory:
                 self.shared[place : place + 16] = POISON
                 self.open.append((place, self.cells[first : first + 16]))
 
+    def copy_pieces(self, at, base, run, offsets):
+        self.copy_piece(at, base, run, 0, offsets, [offset >= 0 for offset in offsets])
+
     def commit(self):
         self.sent[self.lane].append(self.open)
         self.open = []
@@ -62,15 +65,17 @@ class Memory:
 
 @pytest.fixture
 def run_as_python(monkeypatch):
-    """The module's functions without a compiler; the memory that they use is what it is called with."""
-    for name, value in vars(image_queue).copy().items():
-        if hasattr(value, "py_func"):
-            monkeypatch.setattr(image_queue, name, value.py_func)
-    monkeypatch.setattr(image_queue, "cuda", SimpleNamespace(syncwarp=lambda: None))
+    """The modules' functions without a compiler; the memory that they use is what it is called with."""
+    for module in (image_queue, image_rows):
+        for name, value in vars(module).copy().items():
+            if hasattr(value, "py_func"):
+                monkeypatch.setattr(module, name, value.py_func)
+        monkeypatch.setattr(module, "cuda", SimpleNamespace(syncwarp=lambda: None))
 
     def use(memory):
         memory.opaque = lambda value: value
         monkeypatch.setattr(image_queue, "ptx", memory)
+        monkeypatch.setattr(image_rows, "ptx", memory)
         return memory
 
     return use
@@ -119,3 +124,45 @@ def test_each_lane_reads_the_bytes_of_its_rows(run_as_python, need, height, row_
                     found = at[lane] + int(reads) + STEP * product + (int(shift) >> 3 & 3)
                     wanted = cells[start + row * row_step + begin :][:count]
                     np.testing.assert_array_equal(memory.shared[found : found + count], wanted)
+
+
+PITCH = {1: 48, 3: 112, 4: 144}  # of a row of a piece, by the bytes of a pixel
+
+
+@pytest.mark.parametrize("pixel", PITCH)
+@pytest.mark.parametrize("count", [1, 9, 20, 32, 33, 50, 70])
+@pytest.mark.parametrize(("height", "spare"), [(1, 0), (18, 7), (33, 14), (70, 3)])
+def test_each_lane_reads_the_pixels_of_its_rows(run_as_python, pixel, count, height, spare):
+    """Of `image_rows`: three planes, or pixels of 3 or 4 bytes; `spare` bytes lie between rows."""
+    rng = np.random.default_rng(count + height)
+    planes = 3 if pixel == 1 else 1
+    low, width = int(rng.integers(16)), 80 * pixel
+    row_step = width + spare
+    plane = (height * row_step + int(rng.integers(40))) if pixel == 1 else 1
+    cells = rng.integers(0, 256, low + (planes - 1) * plane + (height - 1) * row_step + width, dtype=np.uint8)
+    memory = run_as_python(Memory(cells, low, len(cells)))
+    memory.shared = np.full(2 * FUSED_PIECE, POISON, np.uint8)
+    last, products, known = (height - 1) // GROUP, -(-count // 32), (BASE, np.int32(low), np.int32(len(cells)))
+    need, sides = count * pixel, np.int32((pixel, products, last, row_step, plane))
+    for start in (low, low + width - need):
+        lanes = []
+        for memory.lane in range(32):
+            lane, first, bytes_needed = map(np.int32, (memory.lane, start, need))
+            strip, state = image_rows.ask_first(
+                lane, np.uint32(16 * lane), known, first, sides[3], sides[4], sides[0], bytes_needed, sides[1], sides[2]
+            )
+            lanes.append([np.uint32(32 * lane + FUSED_PIECE), strip, state])
+        for group, piece in np.ndindex(last + 1, products):
+            found = []
+            for memory.lane, lane in enumerate(lanes):
+                at, lane[2] = image_rows._turn(*lane)
+                found.append(int(at))
+            for lane, half, number in np.ndindex(32, 2, planes):
+                base, lows, _ = lanes[lane][1][2]
+                begin = piece * 32 * pixel + 8 * pixel * (lane % 4)
+                row, size = GROUP * group + ROWS[half][lane // 4], min(8 * pixel, need - begin)
+                if row < height and size > 0:
+                    shift = (int(lows >> (4 * half)) & 15) + number * (int(lows) >> 8)
+                    at = found[lane] + int(base) + 8 * half * PITCH[pixel] + 16 * number * PITCH[pixel] + shift % 16
+                    wanted = cells[start + number * plane + row * row_step + begin :][:size]
+                    np.testing.assert_array_equal(memory.shared[at : at + size], wanted)

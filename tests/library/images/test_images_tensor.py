@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,9 +18,11 @@ from octopus.backends.cuda.compile import entry_name, to_ptx
 from octopus.backends.cuda.language import cuda as cuda_language
 from octopus.images import cuda
 from octopus.images.spec import make_spec
+from octopus.kernels import images
 from octopus.kernels.arguments import Arguments
-from octopus.kernels.cuda import image_tiles
-from octopus.kernels.cuda.image_kind import shared_bytes
+from octopus.kernels.cuda import image_tiles, image_weights
+from octopus.kernels.cuda.image_kind import DIGIT_BYTES, FUSED_ONE, TWO_DIGITS, shared_bytes
+from octopus_study.reference import images as reference
 
 LIMIT, PROCESSORS = 227 << 10, 132
 CALLS = {
@@ -46,15 +49,15 @@ def table_of(*sides, rows=56, columns=84):
     return table
 
 
-def cut_of(name, table, **options):
+def cut_of(name, table, fused=False, **options):
     spec = spec_of(name, **options)
-    return cuda.cut(cuda.kernel_of(spec), table, spec.item, LIMIT, PROCESSORS)
+    return cuda.cut(cuda.kernel_of(spec)._replace(fused=fused), table, spec.item, LIMIT, PROCESSORS)
 
 
 @pytest.mark.parametrize("capability", [cuda.TENSOR_CAPABILITY], indirect=True)
-@pytest.mark.parametrize("name", CALLS)
-def test_the_kernel_compiles_without_local_memory(name, capability):
-    kind = cuda.kernel_of(spec_of(name))
+@pytest.mark.parametrize(("name", "fused"), [*((name, False) for name in CALLS), ("rows", True)])
+def test_the_kernel_compiles_without_local_memory(name, fused, capability):
+    kind = cuda.kernel_of(spec_of(name))._replace(fused=fused)
     ptx = to_ptx(image_tiles.build(kind), capability)
     assert "image_kernel" in entry_name(ptx) and "local_depot" not in ptx
     assert ".maxntid 256, 1, 1\n.minnctapersm 2\n{" in ptx  # else a processor has registers for one block
@@ -95,11 +98,22 @@ def test_what_the_simple_kernel_alone_can_do(name, source, options, monkeypatch)
     assert isinstance(only, cuda.SimpleKernel)
 
 
-@pytest.mark.parametrize(("capability", "count"), [((7, 5), 1), ((8, 0), 2), ((12, 0), 2)])
+@pytest.mark.parametrize(("capability", "count"), [((7, 5), 1), ((8, 0), 3), ((12, 0), 3)])
 def test_which_gpus_have_tensor_cores_for_bytes(capability, count, monkeypatch):
     monkeypatch.setattr(cuda, "compute_capability", lambda: capability)
     found = cuda.kernels_of(spec_of("rows"))
     assert len(found) == count and isinstance(found[-1], cuda.SimpleKernel)
+    assert [kernel.kind.fused for kernel in found[:-1]] == [True, False][: count - 1]
+
+
+@pytest.mark.parametrize("options", [
+    {"dtype": "float32"}, {"rounding": "pillow12"}, {"rounding": "none"}, {"order": "PPC"}, {"channels": 4},
+])  # fmt: skip
+def test_which_rows_are_made_channel_by_channel(options, monkeypatch):
+    """Also those of 14 float32, whose rows of 56 bytes are no multiple of 16."""
+    monkeypatch.setattr(cuda, "compute_capability", lambda: (9, 0))
+    source = {"channels": options.pop("channels", 3)}
+    assert [one.kind.fused for one in cuda.kernels_of(spec_of("rows", **source, **options))[:-1]] == [False]
 
 
 @pytest.mark.parametrize(
@@ -124,6 +138,20 @@ def test_images_that_it_refuses(change):
     for name, value in change.items():
         table[name][1] = value
     assert cut_of("batch", table) is None
+
+
+@pytest.mark.parametrize(("plane", "pixel", "known"), [
+    (1, 3, True), (1, 4, True), (40_000, 1, True), (-40_000, 1, True), (-1, 3, False), (500, 3, False),
+])  # fmt: skip
+def test_pixels_whose_channels_are_made_at_once(plane, pixel, known):
+    """Planes, and red, green and blue at the beginning of 3 or 4 bytes."""
+    table = table_of((100, 200), (50, 60))
+    table["plane_step"][1], table["pixel_step"][1] = plane, pixel
+    found = cut_of("rows", table, fused=True)
+    assert (found is not None) == known
+    if known:
+        assert found.shared == shared_bytes(cuda.kernel_of(spec_of("rows"))._replace(fused=True), *found[1:6])
+        assert (found.steps, found.warps) == (2, 6)  # of 32 pixels: 13 * 200 / 84 and the filter's 10
 
 
 @pytest.mark.parametrize(("count", "bands"), [(64, 8), (16, 4), (2, 2), (1, 1)])
@@ -191,14 +219,46 @@ def test_a_cut_by_its_rule_in_pythons_numbers(name, support, seed):
     assert placed["first_tile"].tolist() == firsts and found.blocks == total
 
 
+def test_weights_of_two_digits(monkeypatch):
+    """Each line's sum is 1, each is as near as rounding allows, and lies where the product's lanes read it."""
+    band = np.zeros(2 * TWO_DIGITS, np.uint8)
+    monkeypatch.setattr(image_weights, "ptx", SimpleNamespace(
+        times=lambda a, b: a * b, add=lambda a, b: a + b, opaque=lambda value: value,
+        store_byte=lambda at, values: band.__setitem__(int(at), np.uint8(int(values[0]) & 255)),
+    ))  # fmt: skip
+    for name, value in vars(image_weights).copy().items():
+        if hasattr(value, "py_func"):
+            monkeypatch.setattr(image_weights, name, value.py_func)
+    monkeypatch.setattr(image_weights, "device", lambda function: function)
+    write = image_weights.line_writer(images.BICUBIC, False, fused=True)
+    size, count = 90, 64
+    right = reference.weights(size, count, "bicubic", True)
+    scale = np.float64(size) / count
+    begin = image_weights.window(np.int32(7), scale, 2 * scale, np.int32(size))[0]
+    for row in range(16):
+        start, stop, centre = image_weights.window(np.int32(7 + row), scale, 2 * scale, np.int32(size))
+        found = write(
+            np.uint32(0), np.int32(row), np.int32(start - begin), np.int32(1), start, stop, centre, 1 / scale, False
+        )
+        assert found == FUSED_ONE
+    lines = np.zeros((16, 64))
+    for product, digit, lane, word, byte in np.ndindex(2, 2, 32, 4, 4):
+        value = np.int8(band[product * TWO_DIGITS + digit * DIGIT_BYTES + 16 * lane + 4 * word + byte])
+        line, pixel = lane // 4 + 8 * (word % 2), 32 * product + 8 * (lane % 4) + 4 * (word // 2) + byte
+        lines[line, pixel] += int(value) * (256 if digit == 0 else 1)
+    wanted = np.zeros((16, 64))
+    wanted[:, : size - begin] = right[7:23, begin : begin + 64]
+    assert np.abs(lines - FUSED_ONE * wanted).max() <= 1.01
+
+
 gpu = pytest.fixture(pretended.installed)
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_arguments_fit_the_kernel(gpu, name):
+@pytest.mark.parametrize(("name", "fused"), [*((name, False) for name in CALLS), ("rows", True)])
+def test_arguments_fit_the_kernel(gpu, name, fused):
     """With all blocks of the grid across, and with as many across and down as a measurement asks for."""
     spec = spec_of(name)
-    kernel, table = cuda.TensorKernel(spec), table_of((70, 90), (200, 333))
+    kernel, table = cuda.TensorKernel(spec, fused=fused), table_of((70, 90), (200, 333))
     if spec.patch == 16:
         table["rows"], table["columns"] = 64, 96
     launch = kernel.prepare(table)

@@ -186,6 +186,8 @@ if hasattr(os, "register_at_fork"):
 
 
 TOPS = {"uint8": 255, "uint16": 65535, "nv12": 255, "p010": 255}  # largest values of pixels, where there are any
+GREY = 114.0  # of padding, in units of 255: what detectors are trained with
+LEAST_LEVELS = 32  # of a uint8 result, between those of the smallest and the largest pixel
 ORDERS = ("RGB", "BGR", "RGBA", "BGRA")  # of channels as they are stored
 
 
@@ -203,7 +205,10 @@ def per_channel(name: str, value: Any, default: float, channels: int) -> np.ndar
     values = np.asarray(default) if value is None else host_numbers(value, name)
     along_one_axis = values.size in (1, channels) and values.size == max(values.shape, default=1)
     if values.dtype.kind not in "iuf" or not along_one_axis or not np.isfinite(values).all():
-        raise InputError(f"{name} must be one finite number or {channels} (one per channel), found {shown(value)}")
+        alpha = '; channels="RGBA" or "BGRA" leaves the fourth out' if (values.size, channels) == (3, 4) else ""
+        raise InputError(
+            f"{name} must be one finite number or {channels} (one per channel), found {shown(value)}{alpha}"
+        )
     return np.broadcast_to(values.ravel().astype(np.float64), channels)
 
 
@@ -235,39 +240,78 @@ def padding(value: Any, gain: np.ndarray, bias: np.ndarray) -> np.ndarray:
     return pad
 
 
-def hint_at_units(what: str, source: str, dtype: str, mean: Any, std: Any, scale: Any, channels: int) -> None:
-    """Warn, once per process, of normalisations that are legal and, for pixels of integers, hardly ever meant.
+def usual_padding(what: str, source: str, scale: Any, channels: int) -> Any:
+    """The grey that detectors are trained with, in units of the pixels, which the caller calls `what`."""
+    if TOPS.get(source) == 255:
+        return GREY
+    if scale is None:
+        raise InputError(
+            f"the {what} is {source}, of which no range is known, so that padding has no default: give pad_value in "
+            f"units of its values, or scale=, of which {GREY:.0f}/255 are taken"
+        )
+    return per_channel("scale", scale, 1.0, channels) * (GREY / 255)
+
+
+def units(
+    what: str, source: str, dtype: str, mean: Any, std: Any, scale: Any, channels: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """`normalisation`, after a look for units that are hardly ever meant: a warning, or for pixels of integers whose
+    scale is below 1 an error.
 
     `source` and `dtype` are dtypes of the pixels, which the caller calls `what`, and of the result.
     """
-    if source not in TOPS:
-        return
-    top = TOPS[source]
-    if scale is not None:
-        unit = per_channel("scale", scale, 1.0, channels)
-        means, stds = per_channel("mean", mean, 0.0, channels), per_channel("std", std, 0.0, channels)
-        if (np.maximum(means, stds) * unit > 2 * top).any():
-            hint_once(
-                "scaled",
-                f"with scale= mean and std are in units of it, but they are far beyond the {source} {what}'s "
-                "largest value in that unit. Leave scale out, or divide both by it",
+    gain, bias = normalisation(mean, std, scale, channels)
+    means, stds, unit = (per_channel("", v, d, channels) for v, d in ((mean, 0.0), (std, 1.0), (scale, 1.0)))
+    top, both = TOPS.get(source), np.concatenate([means, stds])
+    given = scale is None and mean is not None and std is not None  # 0 and 1, which change nothing, are of any unit
+    of_one = given and (both >= 0).all() and (both <= 1).all() and bool((both % 1).any())
+    if (unit < 1).any():
+        text = f"scale={shown(scale)} is below 1, but it is the value that counts as 1"
+        if top is not None:
+            raise InputError(
+                f"{text}: scale={top} makes 0 to 1 of {source}, where others say 1/{top}; use std= to enlarge"
             )
-        return
-    if mean is not None and std is not None:  # 0 and 1, which change nothing, are of any unit
-        both = np.concatenate([per_channel("mean", mean, 0.0, channels), per_channel("std", std, 1.0, channels)])
-        if (both >= 0).all() and (both <= 1).all() and (both % 1).any():
-            hint_once(
-                "units",
-                f"mean and std look as if they were in units of 1, but the {what} is {source}, and they are in units "
-                f"of its values, 0 to {top}. Give scale={top} to use units of 1, or multiply both by {top}",
-            )
-    if source == "uint16" and dtype in ("uint8", "float16") and std is None:
+        hint_once("small-scale", f"{text}: where others multiply by 1/255, say scale=255")
+    elif top is None:
+        top = unit.max() if scale is not None else 1 if of_one else None
+    elif (unit > 2 * top).any():
+        hint_once(
+            "large-scale",
+            f"scale={shown(scale)} is far beyond the largest value of the {source} {what}, {top}, so that all values "
+            f"are near 0. Give scale={top}",
+        )
+    elif source == "uint16" and dtype != "uint8" and (unit == 255).all():
+        hint_once(
+            "scale-255",
+            f"scale=255 goes with uint8, but the {what} is uint16, with values up to {top}. Give scale={top}, or the "
+            "largest value that its sensor makes",
+        )
+    elif scale is not None and (np.maximum(means, stds) * unit > 2 * top).any():
+        hint_once(
+            "scaled",
+            f"with scale= mean and std are in units of it, but they are far beyond the {source} {what}'s "
+            "largest value in that unit. Leave scale out, or divide both by it",
+        )
+    if source in TOPS and of_one:
+        hint_once(
+            "units",
+            f"mean and std look as if they were in units of 1, but the {what} is {source}, and they are in units "
+            f"of its values, 0 to {top}. Give scale={top} to use units of 1, or multiply both by {top}",
+        )
+    if dtype == "uint8" and top is not None and (gain * top < LEAST_LEVELS).all() and not (gain == 1).all():
+        hint_once(
+            "levels",
+            f"a result of uint8 has whole numbers from 0 to 255, but these values lie between {bias.min() + 0:.3g} and "
+            f"{(gain * top + bias).max():.3g}. Ask for another dtype, or leave out mean, std and scale",
+        )
+    if source == "uint16" and dtype in ("uint8", "float16") and std is None and scale is None:
         fate = "saturates at 255" if dtype == "uint8" else "overflows to infinity above 65504"
         hint_once(
             f"range-{dtype}",
             f"the {what} is uint16, with values up to {top}, and a result of {dtype} {fate}. Give scale= or "
             "std= to bring the values into its range",
         )
+    return gain, bias
 
 
 def boxes_view(boxes: Any, name: str = "boxes") -> ArrayView:

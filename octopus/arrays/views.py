@@ -11,6 +11,7 @@ import math
 import sys
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -149,9 +150,12 @@ def view(array: Any, name: str) -> ArrayView:
         (array,) = rasters([array], name)
     if isinstance(array, Raster):
         return view(array.array, name)
-    unread = ", which is what cv2.imread gives for a file that it can't read"
+    why = ""
+    if name.startswith(("frame", "image")):
+        why = ", which is what cv2.imread gives for a file that it can't read" if array is None else ""
+        why = "; octopus.integrations.loader.read decodes files" if isinstance(array, (str, bytes, PathLike)) else why
     raise InputError(
-        f"{name} is {shown_type(array)}{unread if array is None and name.startswith(('frame', 'image')) else ''}; "
+        f"{name} is {shown_type(array)}{why}; "
         "pass a NumPy array, a torch tensor, an image of Pillow, or any array with DLPack or __cuda_array_interface__"
     )
 

@@ -306,7 +306,8 @@ def crop_resize(
         shape (N, C) are those of each item, both together; with boxes on the GPU also there, as float32, and then not
         read by the host.
     scale : float or C floats, optional
-        The frame's value that counts as 1, such as 255: the result is `(value / scale - mean) / std`.
+        The frame's value that counts as 1, such as 255 (not 1/255, which is refused of integers): the result is
+        `(value / scale - mean) / std`.
     dtype : {"float32", "float16", "bfloat16", "uint8"}
         uint8 rounds half to even and saturates; float16 overflows to infinity; bfloat16 is for tensors of torch. A GPU
         may round the weights of a row's pixels to 1/32768 for these three, so that a value is up to 0.004 levels off
@@ -341,7 +342,8 @@ def crop_resize(
         repeating its border pixels, as often as it takes (NumPy's "reflect", OpenCV's BORDER_REFLECT_101).
     pad_value : float or C floats, optional
         What fills the rest of a letterboxed item, and with `pad_mode="constant"` what lies beyond the frame; in units
-        of the frame's values; default 114. Refused where it would fill nothing.
+        of the frame's values. Default 114 of uint8 and video, else 114/255 of `scale`, and needed where there is none.
+        Refused where it would fill nothing.
     channels : {"RGB", "BGR", "RGBA", "BGRA"}
         How the frame stores its channels. "RGB": any number of them, as they are. Else the result has red, green and
         blue, and `mean`, `std`, `scale` and `pad_value` are those of the result.
@@ -396,8 +398,8 @@ def crop_resize(
     Warns
     -----
     UserWarning
-        Once per process: for `mean` and `std` that look as if in units of 1, and for uint16 frames whose values a
-        result of uint8 or float16 can't hold, if neither `scale` nor `std` says so.
+        Once per process for each likely mistake in units of `mean`, `std`, `scale` and `dtype`, and for boxes on the
+        host that look like shares of the frame's sides; `docs/faq.md` has a table of them.
 
     Examples
     --------

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from octopus.arrays.checks import INT32_MAX, boxes_view, check_readable, is_count, of_dtype
+from octopus.arrays.checks import INT32_MAX, boxes_view, check_readable, hint_once, is_count, of_dtype
 from octopus.arrays.launch import Boxes, boxes_are_good
 from octopus.arrays.views import ArrayView, dtype_name, view, view_of
 from octopus.crop.frame import frame_spec
@@ -248,27 +248,51 @@ def check_host_boxes(boxes: np.ndarray | ArrayView, width: int, height: int, out
             given = view(given.numpy().astype(np.float32), "boxes")
     made = np.empty((given.shape[0], 4), np.float32)  # no other thread changes it while kernels read it
     if not boxes_are_good(given, BOX_NUMBERS[given.dtype], width, height, RULES[outside], made):
-        with np.errstate(invalid="ignore", over="ignore"):
-            reasons = _reasons(made.T, width, height, outside)
-        _refuse("box", "boxes", view(boxes, "boxes").numpy(), reasons)
+        _refuse("boxes", view(boxes, "boxes").numpy(), box_faults(made, width, height, outside))
+    hint_at_fractions(made, width, height)
     return made
 
 
-def _reasons(columns: np.ndarray, width: int, height: int, outside: str) -> list[tuple[np.ndarray, str]]:
-    """What may be wrong with boxes (4, N), the first that counts first: for which boxes it is so, and in words."""
-    x1, y1, x2, y2 = columns
-    frame = f"the frame of {width}x{height} pixels"
+def hint_at_fractions(boxes: np.ndarray, width: int, height: int) -> None:
+    """Warn, once per process, of boxes that look like shares of the frame's sides."""
+    if boxes.size and boxes.max() <= 1 and boxes.min() >= 0 and (boxes % 1).any() and min(width, height) > 2:
+        hint_once(
+            "fractions",
+            "all boxes lie between 0 and 1, but they are in pixels, so that each crop is of one pixel; multiply boxes "
+            f"that are shares of the frame's sides by (width, height, width, height), here by ({width}, {height}, "
+            f"{width}, {height})",
+        )
+
+
+Faults = list[tuple[np.ndarray, str]]  # for which it is so, and in words; the first that counts first
+FINITE = "has a number that is NaN, or infinite as float32"
+
+
+def _frame(width: int, height: int) -> str:
+    return f"the frame, {height} pixels high and {width} wide"
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def box_faults(boxes: np.ndarray, width: int, height: int, outside: str) -> Faults:
+    """What may be wrong with boxes (N, 4)."""
+    x1, y1, x2, y2 = columns = boxes.T
     beyond = (x1 < 0) | (y1 < 0) | (x2 > width) | (y2 > height)
     apart = (x1 >= width) | (y1 >= height) | (x2 <= 0) | (y2 <= 0)
+    frame = _frame(width, height)
     by_outside = {
         "error": (beyond, f'reaches outside {frame}; clip it first, or ask for outside="clip" or "pad"'),
         "clip": (apart, f'lies outside {frame}, all of it; leave it out, or ask for outside="pad"'),
-        "pad": (abs(columns).max(axis=0) > MAX_COORDINATE, f"reaches further than {MAX_COORDINATE} pixels"),
+        "pad": (abs(columns).max(axis=0, initial=0) > MAX_COORDINATE, f"reaches further than {MAX_COORDINATE} pixels"),
     }
     limits = np.array([[width], [height], [width], [height]], np.float32)
     cut = columns if outside == "pad" else np.clip(columns, np.float32(0), limits)
     return [
-        (~np.isfinite(columns).all(axis=0), "is not a number or infinite as float32"),
+        (~np.isfinite(columns).all(axis=0), FINITE),
+        (
+            (x2 < x1) | (y2 < y1),
+            "ends before it begins: boxes are x1, y1, x2, y2; to x, y, width, height add the corner: "
+            "boxes[:, 2:] += boxes[:, :2]",
+        ),
         (~((x1 < x2) & (y1 < y2)), "is empty as float32 (x1 < x2 and y1 < y2 are required)"),
         by_outside[outside],
         (
@@ -279,67 +303,84 @@ def _reasons(columns: np.ndarray, width: int, height: int, outside: str) -> list
     ]
 
 
-def check_host_maps(
-    maps: np.ndarray | ArrayView, width: int, height: int, size: tuple[int, int], outside: str = "clip"
-) -> np.ndarray:
-    """Affine maps (N, 2, 3) of any numbers on the host as float32, a copy, after checking all of them."""
-    check_box_shape(maps.shape, maps.dtype)
-    given = view(maps, "boxes").numpy()
-    with np.errstate(over="ignore", invalid="ignore"):
-        result = np.array(given, np.float32, order="C")
-        corners = np.array([[x, y, 1] for x in (0, size[1] - 1) for y in (0, size[0] - 1)], np.float64)
-        sides = np.array([[width], [height]])
-        positions = result.astype(np.float64) @ corners.T  # (N, 2, 4): a map's extremes are at the corners
-        reached = (np.abs(result) * np.array([size[1] - 1, size[0] - 1, 1], np.float32)).sum(axis=2)
-        reasons = [
-            (~np.isfinite(result).all(axis=(1, 2)), "is not a number or infinite as float32"),
-            (~(reached <= MAX_COORDINATE).all(axis=1), f"reaches further than {MAX_COORDINATE} pixels"),
-        ]
-        if outside == "error":
-            beyond = (positions < -0.5) | (positions > sides - 0.5)
-            why = f'takes samples outside the frame of {width}x{height} pixels; ask for outside="clip" or "pad"'
-            reasons.append((beyond.any(axis=(1, 2)), why))
-    _refuse("map", "maps", given, reasons)
-    return result
-
-
-def check_host_quads(quads: np.ndarray | ArrayView, width: int, height: int, outside: str = "clip") -> np.ndarray:
-    """Quadrilaterals (N, 4, 2) of any numbers on the host as float32, a copy, after checking all of them."""
-    given = view(quads, "boxes").numpy()
-    if given.dtype.kind not in "iuf":
-        raise InputError(f"boxes must be integers or floats, found {given.dtype}")
-    with np.errstate(over="ignore", invalid="ignore"):
-        result = np.array(given, np.float32, order="C")
-        corners = result.astype(np.float64)
-        onward, backward = (np.roll(corners, by, axis=1) - corners for by in (-1, 1))
-        turns = onward[..., 0] * backward[..., 1] - backward[..., 0] * onward[..., 1]
-        diagonals = corners[:, 2:] - corners[:, :2]
-        flat = FLAT * (diagonals**2).sum(axis=(1, 2))[:, None]
-        reasons = [
-            (~np.isfinite(result).all(axis=(1, 2)), "is not a number or infinite as float32"),
-            (abs(result).max(axis=(1, 2), initial=0) > MAX_COORDINATE, f"reaches further than {MAX_COORDINATE} pixels"),
-            (
-                ~((turns > flat).all(axis=1) | (turns < -flat).all(axis=1)),
-                "is not convex: four corners in turn, upper left, upper right, lower right, lower left, no three on a "
-                "line",
-            ),
-        ]
+@np.errstate(invalid="ignore", over="ignore")
+def map_faults(maps: np.ndarray, width: int, height: int, outside: str, size: tuple[int, int]) -> Faults:
+    """What may be wrong with affine maps (N, 2, 3)."""
+    corners = np.array([[x, y, 1] for x in (0, size[1] - 1) for y in (0, size[0] - 1)], np.float64)
+    positions = maps.astype(np.float64) @ corners.T  # (N, 2, 4): a map's extremes are at the corners
+    reached = (np.abs(maps) * np.array([size[1] - 1, size[0] - 1, 1], np.float32)).sum(axis=2)
+    faults = [
+        (~np.isfinite(maps).all(axis=(1, 2)), FINITE),
+        (~(reached <= MAX_COORDINATE).all(axis=1), f"reaches further than {MAX_COORDINATE} pixels"),
+    ]
     if outside == "error":
-        beyond = (result < 0) | (result > np.array([width, height]))
-        why = f'reaches outside the frame of {width}x{height} pixels; ask for outside="clip" or "pad"'
-        reasons.append((beyond.any(axis=(1, 2)), why))
-    _refuse("quadrilateral", "quadrilaterals", given, reasons)
+        beyond = (positions < -0.5) | (positions > np.array([[width], [height]]) - 0.5)
+        why = f'takes samples outside {_frame(width, height)}; ask for outside="clip" or "pad"'
+        faults.append((beyond.any(axis=(1, 2)), why))
+    return faults
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def quad_faults(quads: np.ndarray, width: int, height: int, outside: str) -> Faults:
+    """What may be wrong with quadrilaterals (N, 4, 2)."""
+    corners = quads.astype(np.float64)
+    onward, backward = (np.roll(corners, by, axis=1) - corners for by in (-1, 1))
+    turns = onward[..., 0] * backward[..., 1] - backward[..., 0] * onward[..., 1]
+    diagonals = corners[:, 2:] - corners[:, :2]
+    flat = FLAT * (diagonals**2).sum(axis=(1, 2))[:, None]
+    faults = [
+        (~np.isfinite(quads).all(axis=(1, 2)), FINITE),
+        (abs(quads).max(axis=(1, 2), initial=0) > MAX_COORDINATE, f"reaches further than {MAX_COORDINATE} pixels"),
+        (
+            ~((turns > flat).all(axis=1) | (turns < -flat).all(axis=1)),
+            "is not convex: four corners in turn, upper left, upper right, lower right, lower left, no three on a line",
+        ),
+    ]
+    if outside == "error":
+        beyond = (quads < 0) | (quads > np.array([width, height]))
+        why = f'reaches outside {_frame(width, height)}; ask for outside="clip" or "pad"'
+        faults.append((beyond.any(axis=(1, 2)), why))
+    return faults
+
+
+FAULTS: dict[str, Any] = {"boxes": box_faults, "maps": map_faults, "quads": quad_faults}
+NAMES = {"boxes": ("box", "boxes"), "maps": ("map", "maps"), "quads": ("quadrilateral", "quadrilaterals")}
+
+
+def check_host_items(
+    kind: str, items: np.ndarray | ArrayView, width: int, height: int, outside: str, size: tuple[int, int]
+) -> np.ndarray:
+    """Boxes, maps or quadrilaterals of any numbers on the host as float32, a copy, after checking all of them."""
+    if kind == "boxes":
+        return check_host_boxes(items, width, height, outside)
+    given = view(items, "boxes").numpy()
+    result = as_floats(given)
+    _refuse(kind, given, FAULTS[kind](result, width, height, outside, *[size] * (kind == "maps")))
+    if kind == "quads":
+        hint_at_fractions(result, width, height)
     return result
 
 
-def _refuse(what: str, several: str, given: np.ndarray, reasons: list[tuple[np.ndarray, str]]) -> None:
+def as_floats(boxes: np.ndarray) -> np.ndarray:
+    """A copy as float32; numbers beyond it become infinite."""
+    if boxes.dtype.kind not in "iuf":
+        raise InputError(f"boxes must be integers or floats, found {boxes.dtype}")
+    with np.errstate(over="ignore"):
+        return np.array(boxes, np.float32, order="C")
+
+
+def _refuse(kind: str, given: np.ndarray, faults: Faults) -> None:
     """Name the first that is bad, with the numbers as the caller gave them, if any is."""
-    bad = np.logical_or.reduce([found for found, _ in reasons])
+    bad = np.logical_or.reduce([found for found, _ in faults])
     if bad.any():
         first = int(np.argmax(bad))
-        why = next(words for found, words in reasons if found[first])
+        why = next(words for found, words in faults if found[first])
         numbers = ", ".join(f"{number:.9g}" for number in given[first].ravel().tolist())
-        raise InputError(f"{what} {first} = ({numbers}) {why}; wrong {several}: {int(bad.sum())} of {len(bad)}")
+        one, several = NAMES[kind]
+        raise InputError(
+            f"{one} {first} = ({numbers}) {why}; wrong {several}: {int(bad.sum())} of {len(bad)}, which "
+            'crop_resize leaves out with invalid="drop"'
+        )
 
 
 def is_varied(frame: Any, boxes: Any, size: Any, pad_to: Any, box_shape: tuple[int, ...] | None = None) -> bool:
@@ -354,9 +395,6 @@ def are_sizes(size: Any) -> bool:
     if isinstance(size, (list, tuple)) and not isinstance(size, FitHeight):
         return bool(size) and all(isinstance(each, (list, tuple, np.ndarray)) for each in size)
     return isinstance(size, FitHeight) or getattr(size, "ndim", 0) == 2
-
-
-HOST_CHECKS: dict[str, Any] = {"boxes": check_host_boxes, "maps": check_host_maps, "quads": check_host_quads}
 
 
 def is_readable(boxes: ArrayView) -> bool:
@@ -381,6 +419,7 @@ def check_box_shape(shape: tuple[int, ...], dtype: np.dtype) -> None:
             remedy = "a plan for quadrilaterals has box_shape=(4, 2)"
         elif len(shape) == 2 and shape[1] > 4:
             remedy = "leave out what follows the corners: boxes[:, :4]"
+            remedy += "; of rotated boxes octopus.rotated_boxes makes affine maps" if shape[1] == 5 else ""
         raise InputError(f"boxes must have shape (N, 4), found {shape}; {remedy}")
     if dtype.kind not in "iuf":
         raise InputError(f"boxes must be integers or floats, found {dtype}")
@@ -417,7 +456,7 @@ def check_planned_boxes(boxes: ArrayView, max_boxes: int, device: str) -> None:
     """Boxes must be such as the plan's `device` reads, and no more than it has memory for."""
     check_box_shape(boxes.shape, boxes.dtype)
     if boxes.shape[0] > max_boxes:
-        raise InputError(f"the plan is for {max_boxes} boxes, found {boxes.shape[0]}; make a larger plan")
+        raise InputError(f"there is room for max_boxes={max_boxes}, found {boxes.shape[0]} boxes; make it larger")
     if boxes.device == "cuda" and device == "cpu":
         raise InputError("boxes are on the GPU but the CPU was asked to work; copy them to the host")
     if boxes.device == "cuda":

@@ -211,6 +211,5 @@ class CropKernel:
 
     def _checked(self, boxes: np.ndarray | ArrayView, frame: ArrayView) -> np.ndarray:
         (height, width), options = frame.shape[-3:-1], self.spec.options
-        if are_maps(boxes.shape):
-            return check.check_host_maps(boxes, width, height, options.size, options.outside)
-        return check.check_host_boxes(boxes, width, height, options.outside)
+        kind = "maps" if are_maps(boxes.shape) else "boxes"
+        return check.check_host_items(kind, boxes, width, height, options.outside, options.size)

@@ -17,7 +17,6 @@ from octopus.arrays.views import ArrayView
 from octopus.crop.frame import VIDEO_DTYPES, FrameSpec, frame_spec
 from octopus.errors import InputError, shown
 
-PAD_VALUE = 114.0  # the grey that detectors are trained with
 MAX_LETTERBOX_SIDE = 2**22  # `geometry.inner_size` rounds exactly up to here
 
 
@@ -229,13 +228,16 @@ class CropOptions:
             )
         if self.letterbox and max(size) > MAX_LETTERBOX_SIDE:
             raise InputError(f"letterbox=True takes sides up to {MAX_LETTERBOX_SIDE}, found {size[0]}x{size[1]}")
-        if self.pad_value is None:
-            object.__setattr__(self, "pad_value", PAD_VALUE)
-        elif not (self.letterbox or self.padded) and (self.outside, self.pad_mode) != ("pad", "constant"):
+        if self.pad_value is not None and not self.is_padded:
             raise InputError(
                 f"pad_value={shown(self.pad_value)} was given, but nothing is padded with it; leave it out, or ask for "
                 'letterbox=True, pad_to=, or outside="pad" with pad_mode="constant"'
             )
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether items have pixels of `pad_value`."""
+        return self.letterbox or self.padded or (self.outside, self.pad_mode) == ("pad", "constant")
 
     def check_maps(self, kind: str = "maps") -> None:
         """Refuse what affine maps, or quadrilaterals, don't take."""
@@ -309,6 +311,8 @@ def make_spec(frame: ArrayView, options: CropOptions) -> CropSpec:
             f"one item of {height}x{width}x{kind.channels} has more than 2**31 - 1 values; ask for a smaller size"
         )
     given = options.mean, options.std, options.scale, kind.channels
-    checks.hint_at_units("frame", kind.dtype, options.dtype, *given)
-    gain, bias = checks.normalisation(*given)
-    return CropSpec(kind, options, gain, bias, checks.padding(options.pad_value, gain, bias))
+    gain, bias = checks.units("frame", kind.dtype, options.dtype, *given)
+    pad = options.pad_value
+    if pad is None and options.is_padded:
+        pad = checks.usual_padding("frame", kind.dtype, options.scale, kind.channels)
+    return CropSpec(kind, options, gain, bias, checks.padding(pad, gain, bias))

@@ -136,6 +136,7 @@ def map_back(positions: Any, transform: Any, size: Any = None) -> Any:
     if len(shape) < 2 or shape[0] != rows[0] or shape[-1] not in (2, 4):
         raise InputError(
             f"positions must have shape ({rows[0]}, ..., 2) or ({rows[0]}, ..., 4), one row per item, found {shape}"
+            + "; leave out what follows the corners: positions[..., :4]" * (shape[-1] > 4)
         )
     pairs = positions.reshape(shape[0], math.prod(shape[1:]) // 2, 2)
     if rows[1:] == (4,):

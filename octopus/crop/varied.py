@@ -264,7 +264,8 @@ class VariedPlan(Plan):
             if found != wanted:
                 raise InputError(f"the plan is for frames of (side, dtype, channels) {wanted}, found {found}")
         if len(given.numbers) > self.max_boxes:
-            raise InputError(f"the plan is for {self.max_boxes} boxes, found {len(given.numbers)}; make a larger plan")
+            count = len(given.numbers)
+            raise InputError(f"there is room for max_boxes={self.max_boxes}, found {count} boxes; make it larger")
         if given.there and self.device == "cpu":
             raise InputError("boxes are on the GPU but the CPU was asked to work; copy them to the host")
 
@@ -283,9 +284,9 @@ class VariedPlan(Plan):
             if not boxes.shape[0] or not refuses:
                 found.append(np.zeros((boxes.shape[0], *given.shape), np.float32) if not boxes.shape[0] else held)
                 continue
-            (height, width), limits = frame.shape[:2], [options.size] * (self._kind == "maps")
+            height, width = frame.shape[:2]
             try:
-                found.append(check.HOST_CHECKS[self._kind](held, width, height, *limits, options.outside))
+                found.append(check.check_host_items(self._kind, held, width, height, options.outside, options.size))
             except InputError as error:
                 raise InputError(f"of frame {number}, {error}" if len(given.boxes) > 1 else str(error)) from None
         return np.concatenate(found, dtype=np.float32, casting="unsafe")

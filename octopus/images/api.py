@@ -57,8 +57,8 @@ def resize(
         Keep each image's aspect ratio: it fills the height or the width, in the middle of the item. Returns the
         transform that leads back to the image, too.
     pad_value : float or C floats, optional
-        What fills the rest of an item, with `letterbox` (default 114) or `crop` (default 0); in units of the images'
-        values.
+        What fills the rest of an item, with `letterbox` (default as in `octopus.crop_resize`) or `crop` (default 0); in
+        units of the images' values.
     crop : {"center"}, optional
         Resize each image until its shorter side is `shortest`, and take the middle of it, as processors of CLIP and
         DINOv2 do. What lies beyond an image that is too small is `pad_value`.

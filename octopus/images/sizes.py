@@ -173,7 +173,12 @@ def _check_positive(**numbers: Any) -> None:
 
 def checked_sizes(sizes: Any, count: int | None, factor: int = 1) -> NDArray[np.int64]:
     """Sizes (N, 2) on the host as int64, a copy; `InputError` names the first that is none, or no multiple."""
-    found = np.array(integers(sizes, "sizes", 2))
+    try:
+        found = np.array(integers(sizes, "sizes", 2))
+    except InputError as error:
+        raise InputError(
+            f"{error}; sizes are a height and a width of each image, as [(224, 224)] * len(images)"
+        ) from None
     if found.shape[1:] != (2,) or (count is not None and len(found) != count):
         wanted = "(N, 2)" if count is None else f"({count}, 2), a height and width for each image"
         raise InputError(f"sizes must have shape {wanted}, found {found.shape}")

@@ -227,7 +227,7 @@ def geometry_of(found: Found, source: Any = None, channels: Any = "RGB") -> Geom
     dense = found.strides is None
     last = _channels_last(shapes, source, flat)
     ordered, steps = by_axes(shapes, last), by_axes(strides, last)
-    number = _checked_channels(shapes, ordered, steps, found.pointers, item, dense)
+    number = _checked_channels(found.shapes, shapes, ordered, steps, found.pointers, item, dense)
     return Geometry(
         dtype_name(found.model.dtype), item, check_order(channels, number, "images"), channels, shapes, last, strides,
         ordered[:, :2], steps, dense, reach_of(shapes, strides, item, dense),
@@ -327,9 +327,9 @@ def _channels_last(shapes: Columns, source: str | None, flat: Any) -> Any:
 
 
 def _checked_channels(
-    given: Columns, shapes: Columns, steps: Columns, pointers: Columns, item: int, dense: bool
+    said: Any, given: Columns, shapes: Columns, steps: Columns, pointers: Columns, item: int, dense: bool
 ) -> int:
-    """The number of channels, after checking all images at once; `given` shapes are the caller's."""
+    """The number of channels, after checking all images at once; `given` shapes are in the images' order of axes."""
     channels = int(shapes[0, 2])
     good = (
         channels in CHANNELS
@@ -340,11 +340,11 @@ def _checked_channels(
         and (item == 1 or not ((pointers % item).any() or (not dense and (steps % item).any())))
     )
     if not good:
-        raise InputError(_describe(given, shapes, steps, pointers, item))
+        raise InputError(_describe(said, shapes, steps, pointers, item))
     return channels
 
 
-def _describe(given: Columns, shapes: Columns, steps: Columns, pointers: Columns, item: int) -> str:
+def _describe(said: Any, shapes: Columns, steps: Columns, pointers: Columns, item: int) -> str:
     """What is wrong with the first image that is."""
     channels, sides = shapes[0, 2], shapes[:, :2]
     wrong = np.stack([
@@ -352,12 +352,13 @@ def _describe(given: Columns, shapes: Columns, steps: Columns, pointers: Columns
         (np.abs(steps[:, :2]) > INT32_MAX).any(axis=1), (pointers % item != 0) | (steps % item != 0).any(axis=1),
     ])  # fmt: skip
     number = int(np.argmax(wrong.any(axis=0)))
+    own, others = (f"{count} channel{'' if count == 1 else 's'}" for count in (shapes[number, 2], channels))
     words = (
         f"sides must lie between 1 and {MAX_SIDE} pixels",
         'channels must be 1, 3 or 4, last or first; source="HWC" or "CHW" says where they are',
-        f"it has {shapes[number, 2]} channels and image 0 has {channels}; make them alike, those of Pillow by "
-        'image.convert("RGB"), or say by source= where channels are',
+        f"it has {own} and image 0 has {others}; make them alike, a grey one by numpy.dstack([image] * 3), those of "
+        'Pillow by image.convert("RGB"), or say by source= where channels are',
         "its rows or pixels lie too far apart; pass a contiguous copy",
         f"its values don't lie at multiples of {item} bytes; pass a contiguous copy",
     )
-    return f"image {number} of shape {tuple(given[number].tolist())}: {words[int(np.argmax(wrong[:, number]))]}"
+    return f"image {number} of shape {tuple(int(n) for n in said[number])}: {words[int(np.argmax(wrong[:, number]))]}"

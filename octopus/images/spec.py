@@ -14,11 +14,11 @@ from octopus.arrays.checks import (
     check_choice,
     checked_size,
     dtype_text,
-    hint_at_units,
     is_count,
-    normalisation,
     padding,
     switch,
+    units,
+    usual_padding,
 )
 from octopus.errors import InputError, shown
 from octopus.ragged.check import whole
@@ -94,7 +94,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 FIXED = ("pillow", "pillow12", "torch")  # in fixed point
 MAX_PATCH = 4096  # pixels of a patch's side, and of a merged block's
-LETTERBOX_PAD = 114.0  # the grey that detectors are trained with, as `crop_resize` has it
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,12 +168,11 @@ def make_spec(source: str, channels: int, operation: str, /, **given: Any) -> Im
     item = own.get("item", (0, 0))
     if math.prod(item) * channels > INT32_MAX:
         raise InputError(f"one item of {item[0]}x{item[1]}x{channels} has more than 2**31 - 1 values")
-    normal = asked["mean"], asked["std"], asked["scale"]
-    hint_at_units("image", source, dtype, *normal, channels)
-    gain, bias = normalisation(*normal, channels)
-    pad = padding(
-        LETTERBOX_PAD if own.get("letterbox") and asked["pad_value"] is None else asked.get("pad_value"), gain, bias
-    )
+    gain, bias = units("image", source, dtype, asked["mean"], asked["std"], asked["scale"], channels)
+    pad = asked.get("pad_value")
+    if pad is None and own.get("letterbox"):
+        pad = usual_padding("image", source, asked["scale"], channels)
+    pad = padding(pad, gain, bias)
     return ImageSpec(
         source, channels, filter, antialias, rounding.removesuffix("12"), gain, bias, pad, dtype, kind,
         asked["order" if kind == "rows" else "layout"], tall_first=rounding == "pillow" and filter != "nearest", **own,

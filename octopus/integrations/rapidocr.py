@@ -29,7 +29,7 @@ from octopus.backends import resolve
 from octopus.backends.cuda import compile, memory
 from octopus.backends.cuda.device import compute_capability, current
 from octopus.crop.api import crop_resize
-from octopus.crop.check import check_host_quads
+from octopus.crop.check import check_host_items
 from octopus.errors import DeviceError, InputError, shown_type
 from octopus.integrations.common import KNOWN_ERRORS, FallbackWarning, check_version, moved, warn_once
 from octopus.kernels import built
@@ -142,7 +142,7 @@ class _Accelerated:
         there = page[1] if page is not None and page[0] is img else img
         try:
             quads, shapes = quads_of(det_boxes)
-            check_host_quads(quads, *img.shape[1::-1])
+            check_host_items("quads", quads, img.shape[1], img.shape[0], "clip", (0, 0))
             return Sheet(there, quads, shapes).lines()
         except KNOWN_ERRORS as error:
             warn_once(type(self).__name__, str(error))

@@ -146,7 +146,8 @@ def options_of(drawn, dtype, channels, frames, count):
         "pad_mode": mode,
     }  # fmt: skip
     options |= {} if scale is None else {"scale": scale}
-    if drawn.few(0.5) and (letterbox or (outside, mode) == ("pad", "constant")):
+    padded = letterbox or (outside, mode) == ("pad", "constant")
+    if padded and (drawn.few(0.5) or dtype in ("uint16", "float32")):  # of which no range is known
         options["pad_value"] = numbers(0, top)
     if frames:
         index, form = drawn.random.integers(0, frames, count), drawn.pick("int32", "int64", "uint8", "list")

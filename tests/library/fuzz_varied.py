@@ -62,6 +62,8 @@ def draw(drawn, kind):
     size = {"one": (9, 31), "rule": FitHeight(drawn.upto(20), drawn.upto(90, 20), drawn.upto(5))}.get(form, sizes)
     sizes = np.broadcast_to((9, 31), sizes.shape) if form == "one" else sizes
     pad_to = tuple((sizes.max(axis=0, initial=1) + drawn.upto(4, 0)).tolist()) if form == "padded" else None
+    if dtype == "float32" and (pad_to or options.get("pad_mode") == "constant"):
+        options["pad_value"] = 114.0
     memory, planned = None, drawn.few(0.4)
     if form != "rule" and drawn.few(0.7):
         side = pad_to or (9, 31)

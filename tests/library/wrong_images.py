@@ -76,7 +76,7 @@ ROWS = [
         ([TALL, TALL[:0]], "image 1 of shape (0, 7, 3): sides must lie between 1 and 16777216 pixels"),
         ([TALL[:, :0]], "image 0 of shape (9, 0, 3): sides must lie"),
         ([np.lib.stride_tricks.as_strided(LINE[0], (2**24 + 1, 5, 1), (0, 1, 1))], "sides must lie between"),
-        ([TALL, TALL[..., :1]], "image 1 of shape (9, 7, 1): it has 1 channels and image 0 has 3"),
+        ([TALL, TALL[..., :1]], "image 1 of shape (9, 7, 1): it has 1 channel and image 0 has 3"),
         ([TALL[..., :2]], "image 0 of shape (9, 7, 2): channels must be 1, 3 or 4"),
         ([np.zeros((9, 7, 5), np.uint8)], "channels must be 1, 3 or 4, last or first"),
         ([TALL, FLOATS[1]], "image 0 of uint8 and image 1 of float32"),

@@ -340,7 +340,7 @@ def test_boxes_are_refused_by_the_rule_alone(rows, frame, outside):
         boxes = np.array(rows).astype(np.float32)
     wrong = [not usable(*np.float64(box), (*frame[::-1], 3), outside) for box in boxes]
     if any(wrong):
-        words = rf"^box {wrong.index(True)} = .*; wrong boxes: {sum(wrong)} of {len(wrong)}$"
+        words = rf"^box {wrong.index(True)} = .*; wrong boxes: {sum(wrong)} of {len(wrong)}, which"
         with pytest.raises(InputError, match=words):
             check_host_boxes(np.array(rows), *frame, outside)
     else:

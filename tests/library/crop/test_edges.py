@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import octopus
-from octopus import CropPlan, FrameStream, InputError, backends, crop_resize
+from octopus import CropPlan, FrameStream, InputError, backends, crop_resize, images
 from octopus.arrays import checks
 from octopus.backends.cpu import threads
 from octopus.crop.spec import CALL_OPTIONS
@@ -60,6 +60,19 @@ def test_scale_counts_padding_in_values_of_the_frame():
     assert np.allclose(crops[..., 0], 0.2)
     crops, _ = crop_resize(FRAME, BOXES[:1], (8, 80), letterbox=True, device="cpu")
     assert (crops[..., 0] == 114).all()
+
+
+@pytest.mark.parametrize("frame", [FRAME.astype(np.float32), DEEP], ids=["float32", "uint16"])
+def test_padding_without_a_value_is_grey_of_the_range(frame):
+    for made in (
+        lambda **o: crop_resize(frame, BOXES[:1], (8, 80), letterbox=True, device="cpu", **o)[0],
+        lambda **o: crop_resize(frame, [[-9, 0, 9, 9]], 8, outside="pad", device="cpu", **o),
+        lambda **o: images.resize([frame[:8, :4]], (8, 80), source="HWC", letterbox=True, **o)[0],
+    ):
+        assert np.allclose(made(scale=[1000, 500, 2000])[..., 0], 114 / 255)
+        assert np.allclose(made(pad_value=7)[..., 0], 7)
+        with pytest.raises(InputError, match=r"no range is known.*give pad_value in units of its values, or scale="):
+            made()
 
 
 @pytest.mark.parametrize("device", ["cpu", "cpu:0", Named("cpu"), np.str_("cpu")], ids=str)
@@ -175,6 +188,13 @@ def test_a_block_waits_for_its_stream(monkeypatch):
     (DEEP, {"mean": 1300, "std": 500, "scale": 10_000}, "far beyond the uint16"),
     (DEEP, {"dtype": "uint8"}, "uint16.*saturates at 255. Give scale= or std="),
     (DEEP, {"dtype": "float16"}, "uint16.*overflows to infinity above 65504"),
+    (FRAME, {"scale": 65535}, "scale=65535 is far beyond the largest value of the uint8 frame, 255"),
+    (DEEP, {"scale": 255}, "scale=255 goes with uint8, but the frame is uint16.*Give scale=65535"),
+    (FRAME.astype(np.float32), {"scale": 1 / 255}, "below 1, but it is the value that counts as 1.*say scale=255"),
+    (FRAME, {"dtype": "uint8", "scale": 255}, "these values lie between 0 and 1. Ask for another dtype"),
+    (FRAME, {"dtype": "uint8", "mean": 127.5, "std": 127.5}, "lie between -1 and 1"),
+    (FRAME.astype(np.float32), {"dtype": "uint8", "scale": 255, "mean": MEAN, "std": STD}, "lie between -2.12 and"),
+    (FRAME.astype(np.float32), {"dtype": "uint8", "mean": MEAN, "std": STD}, "lie between -2.12 and"),
 ])  # fmt: skip
 def test_unusual_units_are_hinted_at_once(frame, options, words):
     with pytest.warns(UserWarning, match=words) as caught:
@@ -185,12 +205,26 @@ def test_unusual_units_are_hinted_at_once(frame, options, words):
 
 
 @pytest.mark.usefixtures("unsaid")
+@pytest.mark.parametrize(("boxes", "hinted"), [
+    ([[0.1, 0.2, 0.5, 0.9]], True), ([[[0.1, 0.1], [0.9, 0.1], [0.9, 0.5], [0.1, 0.5]]], True),
+    ([[0, 0, 1, 1]], False), ([[0.5, 0, 1, 1], [3, 3, 9, 9]], False), ([[0.5, 0.5, 1.5, 1]], False), ([], False),
+])  # fmt: skip
+def test_boxes_that_are_shares_are_hinted_at(boxes, hinted):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        crop_resize(FRAME, boxes, 4, device="cpu")
+    assert ["multiply boxes" in str(each.message) for each in caught] == [True] * hinted
+
+
+@pytest.mark.usefixtures("unsaid")
 @pytest.mark.parametrize(("frame", "options"), [
     (FRAME, {"mean": 0, "std": 1}), (FRAME, {"mean": MEAN}), (FRAME, {"std": STD}),
     (FRAME, {"mean": MEAN, "std": STD, "scale": 255}), (FRAME, {"mean": 127.5, "std": 127.5}),
     (FRAME, {"mean": 127.5, "std": 127.5, "scale": 1}), (FRAME, {"mean": 0.5, "std": 2, "scale": 255}),
     (FRAME.astype(np.float32), {"mean": 123, "std": 57, "scale": 255}), (DEEP, {"dtype": "uint8", "std": 257}),
-    (DEEP, {"dtype": "float16", "scale": 10_000}), (DEEP, {}),
+    (DEEP, {"dtype": "float16", "scale": 10_000}), (DEEP, {}), (DEEP, {"scale": 4095}), (FRAME, {"std": 0.5}),
+    (DEEP, {"dtype": "uint8", "scale": 255}), (FRAME, {"dtype": "uint8", "std": 2}), (FRAME, {"dtype": "uint8"}),
+    (FRAME.astype(np.float32), {"dtype": "uint8", "std": 1 / 255}),
 ])  # fmt: skip
 def test_usual_units_are_not(frame, options):
     with warnings.catch_warnings():

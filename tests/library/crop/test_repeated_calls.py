@@ -249,7 +249,7 @@ def test_what_is_equal_but_of_another_kind_is_no_call_alike():
 WRONG = {
     "lies outside": ("clip", (70, 0, 80, 9)), "reaches outside": ("error", (50, 0, 61, 9)),
     "reaches further": ("pad", (0, 0, 2**25, 9)), "has a side": ("pad", (-20000, 0, 9, 9)),
-    "is empty": ("clip", (5, 5, 5, 9)), "is not a number": ("pad", (0, np.nan, 9, 9)),
+    "is empty": ("clip", (5, 5, 5, 9)), "is NaN, or infinite": ("pad", (0, np.nan, 9, 9)),
 }  # fmt: skip
 
 
@@ -260,7 +260,7 @@ def test_boxes_are_refused_in_the_same_words_at_every_call(gpu, words, device):
     frame = FRAME if device == "cpu" else upload(FRAME)
     plan = CropPlan(frame, 2, 8, outside=outside, device=device)
     runs = partial(crop_resize, size=8, outside=outside, device=device), plan.run
-    for run, dtype in product(runs, ("f4", "f8") if words == "is not a number" else ("i4", "i8", "f4", "f8")):
+    for run, dtype in product(runs, ("f4", "f8") if words == "is NaN, or infinite" else ("i4", "i8", "f4", "f8")):
         good, messages = BOXES.astype(dtype), set()
         wrong = good.copy()
         wrong[1] = box

@@ -79,7 +79,8 @@ test-integrations: $(BESIDE)/.installed ## install torch and the packages of oct
 		tests/library/images/test_fold.py
 	$(BESIDE)/bin/python -m pytest -m "alone and not gpu" tests/library/integrations
 	$(BESIDE)/bin/python -m pytest tests/library/test_docs.py tests/project/test_examples.py -k "torch or integrations or examples"
-	$(BESIDE)/bin/python -m pytest tests/study/studies/test_pipelines.py tests/study/studies/test_reading.py
+	$(BESIDE)/bin/python -m pytest tests/study/studies/test_pipelines.py tests/study/studies/test_reading.py \
+		tests/study/studies/test_embeddings.py
 
 test-newest: $(BESIDE)/.installed # the same with the newest versions of these packages; prints which methods have changed
 	rm $(BESIDE)/.installed

@@ -68,11 +68,15 @@ class MethodRow(NamedTuple):
 
 _NAMES = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
 LIBRARIES = tuple(Library(**{**each, "packages": tuple(each["packages"])}) for each in _NAMES["libraries"])
-# By what they work on: crops, items of a batch, images into a model, a block's way to its image, pipelines, shapes.
-CROP_METHODS, ITEM_METHODS, EDGE_METHODS, PROCESSOR_METHODS, OWNER_METHODS, PREPARING_METHODS, IMAGE_METHODS = (
+# By what they work on: crops, items of a batch, edges, images into a model, embeddings, a block's way to its image,
+# pipelines, shapes.
+(
+    CROP_METHODS, ITEM_METHODS, EDGE_METHODS, PROCESSOR_METHODS, EMBEDDING_METHODS, OWNER_METHODS, PREPARING_METHODS,
+    IMAGE_METHODS,
+) = (
     tuple(MethodRow(name, **row) for name, row in _NAMES[f"{group}_methods"].items())
-    for group in ("crop", "item", "edge", "processor", "owner", "preparing", "image")
-)
+    for group in ("crop", "item", "edge", "processor", "embedding", "owner", "preparing", "image")
+)  # fmt: skip
 AS_PUBLISHED = "as-published"
 DRUNET_MULTIPLE = 8  # of which a side must be a multiple for DRUNet to run whole
 
@@ -109,6 +113,7 @@ PEER_PACKAGES = {package: library.name for library in LIBRARIES if library.name 
 # How a thread finds its item, in the order of the ladder; the forms of the lookup table are those of the total cost.
 STRATEGIES = {row.name: row.label for row in ITEM_METHODS}
 PROCESSORS = {row.name: row.label for row in PROCESSOR_METHODS}
+EMBEDDERS = {row.name: row.label for row in EMBEDDING_METHODS}
 TILE_OWNERS = {row.name: row.label for row in OWNER_METHODS}
 PIPELINE_METHODS = {row.name: row.label for row in PREPARING_METHODS}
 SHAPE_WAYS = {row.name: row.label for row in IMAGE_METHODS}
@@ -158,7 +163,7 @@ METHODS_OF = {
     "concurrency": CONCURRENCY_ARMS | CROPS_BESIDE | CONCURRENCY_STAGES,
     "drone": FRAME_METHODS,
     "image_shape": SHAPE_WAYS | TILE_SPREADS | WORKING_SETS | DENOISERS,
-    "images": PROCESSORS | TILE_OWNERS,
+    "images": EMBEDDERS | PROCESSORS | TILE_OWNERS,
     "pipelines": PIPELINE_METHODS,
     "reading": STRATEGIES | READING_METHODS,
     "satellite": TILE_METHODS | TILE_RULES | {"octopus-cpu": PIPELINE_METHODS["octopus-cpu"]},

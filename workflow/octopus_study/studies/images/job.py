@@ -41,7 +41,7 @@ NORMAL = {
 }
 PATCH, MERGE, TEMPORAL = 14, 2, 2
 PIXELS = {"min_pixels": 56 * 56, "max_pixels": 28 * 28 * 1280}
-ROW = 3 * TEMPORAL * PATCH * PATCH  # values of a patch row
+ROW = 3 * TEMPORAL * PATCH**2  # values of a patch row
 CHECKED = 6  # images of a batch that are compared with the reference, spread over all of it
 ONCE, BETWEEN, BILINEAR = "once", "between", "bilinear"
 ON_THE_HOST = "works on the host; a CPU's own rows have it"
@@ -71,6 +71,7 @@ class ImageJob:
     images: list[NDArray[np.uint8]]  # on the host
     task: str  # {"rows", "batch"}
     device: str  # {"cpu", "cuda"}
+    patch: int = PATCH  # pixels of a patch's side
     _expected: dict[str, NDArray[np.float32]] = field(init=False, default_factory=dict)
 
     @property
@@ -88,12 +89,12 @@ class ImageJob:
         """Heights and widths of the resized images, (N, 2)."""
         if self.task == BATCH:
             return np.full_like(self.shapes, SIDE)
-        return np.asarray(smart_sizes(self.shapes, PATCH * MERGE, **PIXELS))
+        return np.asarray(smart_sizes(self.shapes, self.patch * MERGE, **PIXELS))
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
         """Where each image begins on the first axis of the result, and its end."""
-        items = self.sizes.prod(axis=1) // PATCH**2 if self.task == ROWS else np.ones(len(self.images), int)
+        items = self.sizes.prod(axis=1) // self.patch**2 if self.task == ROWS else np.ones(len(self.images), int)
         return np.concatenate([[0], np.cumsum(items)])
 
     @property
@@ -124,9 +125,14 @@ class ImageJob:
         return kind(self.shape, dtype)
 
     @property
+    def parts(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Mean and deviation per channel, in parts of the range."""
+        return NORMAL[self.task]
+
+    @property
     def normal(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Mean and deviation per channel, in levels."""
-        mean, std = NORMAL[self.task]
+        """The same in levels."""
+        mean, std = self.parts
         return tuple(LEVELS * value for value in mean), tuple(LEVELS * value for value in std)
 
     @cached_property
@@ -138,16 +144,20 @@ class ImageJob:
         """A right answer of the checked images in levels, one behind the other."""
         if right not in self._expected:
             resized = (RESIZERS[right](self.images[index], *self.sizes[index].tolist()) for index in self.checked)
-            made = np.concatenate([arranged(levels, self.task) for levels in resized])
+            made = np.concatenate([arranged(levels, self.task, self.patch) for levels in resized])
             self._expected[right] = made.astype(np.float32)
         return self._expected[right]
 
     def picked(self, output: Any) -> NDArray[np.float32]:
         """The checked images of a result, on the host and in levels again."""
-        parts = [host_part(output, *self.starts[index : index + 2].tolist()) for index in self.checked]
-        found = np.concatenate(parts).astype(np.float32)
+        found = self.taken(output)
         mean, std = (np.array(values, np.float32)[:, None] for values in self.normal)
         return (found.reshape(len(found), 3, -1) * std + mean).reshape(found.shape)
+
+    def taken(self, output: Any) -> NDArray[np.float32]:
+        """The checked images of a result, on the host."""
+        parts = [host_part(output, *self.starts[index : index + 2].tolist()) for index in self.checked]
+        return np.concatenate(parts).astype(np.float32)
 
     @cached_property
     def _kept(self) -> list[NDArray[np.uint8]]:
@@ -192,20 +202,20 @@ def _bilinear(image: NDArray[np.uint8], height: int, width: int) -> NDArray[np.f
 RESIZERS: dict[str, Callable[..., NDArray[Any]]] = {ONCE: _unrounded, BETWEEN: _rounded, BILINEAR: _bilinear}
 
 
-def arranged(levels: NDArray[Any], task: str) -> NDArray[Any]:
-    """A resized image (height, width, 3) as rows of patches (R, 1176), or as one item (1, 3, height, width)."""
+def arranged(levels: NDArray[Any], task: str, patch: int = PATCH) -> NDArray[Any]:
+    """A resized image (height, width, 3) as rows of patches (R, 6 * patch²), or as one item (1, 3, height, width)."""
     if task == BATCH:
         return levels.transpose(2, 0, 1)[None]
-    patches = by_patches(levels)
-    both = np.broadcast_to(patches[..., None, :, :], (*patches.shape[:5], TEMPORAL, PATCH, PATCH))
-    return both.reshape(-1, ROW)
+    patches = by_patches(levels, patch)
+    both = np.broadcast_to(patches[..., None, :, :], (*patches.shape[:5], TEMPORAL, patch, patch))
+    return both.reshape(-1, 3 * TEMPORAL * patch**2)
 
 
-def by_patches(levels: NDArray[Any]) -> NDArray[Any]:
-    """A view (height / 28, width / 28, 2, 2, 3, 14, 14) of a resized image: merged blocks, patches, planes."""
+def by_patches(levels: NDArray[Any], patch: int = PATCH) -> NDArray[Any]:
+    """A view (height / 2p, width / 2p, 2, 2, 3, p, p) of a resized image: merged blocks, patches, planes."""
     height, width, channels = levels.shape
-    block = PATCH * MERGE
-    split = levels.reshape(height // block, MERGE, PATCH, width // block, MERGE, PATCH, channels)
+    block = patch * MERGE
+    split = levels.reshape(height // block, MERGE, patch, width // block, MERGE, patch, channels)
     return split.transpose(0, 3, 1, 4, 6, 2, 5)
 
 

@@ -76,7 +76,9 @@ class Transformers(TorchImages):
         super().__init__(job)
         self.images = [image.contiguous() for image in self.images]
         module, kind = PROCESSORS[job.task]
-        self._processor = getattr(need(module, "transformers", MODELS), kind)(**(PIXELS if job.task == ROWS else {}))
+        mean, std = job.parts
+        model = {**PIXELS, "patch_size": job.patch, "image_mean": mean, "image_std": std} if job.task == ROWS else {}
+        self._processor = getattr(need(module, "transformers", MODELS), kind)(**model)
         if getattr(self._processor, "backend", "") != "torchvision":
             raise Unavailable("this transformers has no processor that works on tensors; version 5 has")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from octopus.images import ImagePlan, patch_rows, resize, smart_sizes
@@ -12,7 +12,6 @@ from octopus_study.studies.images.job import (
     BILINEAR,
     LEVELS,
     MERGE,
-    PATCH,
     PIXELS,
     ROWS,
     SIDE,
@@ -23,7 +22,6 @@ from octopus_study.studies.images.job import (
     require_batch,
 )  # fmt: skip
 
-SIZES = partial(smart_sizes, factor=PATCH * MERGE, **PIXELS)
 HALF_ULP = 2.0**-8  # largest relative error of rounding to bfloat16
 
 
@@ -58,10 +56,10 @@ class OctopusImages(ImageMethod):
         self.runs = 0
         super().poison()
 
-    @property
+    @cached_property
     def sizes(self) -> Any:
         """The rule of the model, by which each batch's heights and widths are found anew; None for one size."""
-        return SIZES if self.job.task == ROWS else None
+        return partial(smart_sizes, factor=self.job.patch * MERGE, **PIXELS) if self.job.task == ROWS else None
 
     @property
     def operation(self) -> str:
@@ -69,7 +67,7 @@ class OctopusImages(ImageMethod):
 
     def options(self) -> dict[str, Any]:
         mean, std = self.job.normal
-        rows = {"patch": PATCH, "merge": MERGE, "temporal": TEMPORAL}
+        rows = {"patch": self.job.patch, "merge": MERGE, "temporal": TEMPORAL}
         chosen: dict[str, Any] = rows if self.job.task == ROWS else {"size": (SIDE, SIDE)}
         how = {"filter": "bicubic", "rounding": self.way, "dtype": self.dtype, "device": self.job.device}
         return {**chosen, **how, "mean": mean, "std": std}

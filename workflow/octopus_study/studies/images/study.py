@@ -23,7 +23,7 @@ from octopus_study.measure.bandwidth import copying, fill
 from octopus_study.status import NO_ANSWER
 from octopus_study.studies.comparison import Comparison, Part, compare, counted
 from octopus_study.studies.context import Context, empty_caches
-from octopus_study.studies.images import libraries, own
+from octopus_study.studies.images import embeddings, libraries, own
 from octopus_study.studies.images.job import BATCHES, ImageJob, ImageMethod, job_of
 from octopus_study.studies.images.owners import OWNERS, BlockSearch
 
@@ -64,11 +64,12 @@ def kinds(device: str) -> dict[str, type[ImageMethod]]:
 
 
 def plan(context: Context) -> Iterator[Part]:
-    """Every batch in its layers."""
+    """Every batch in its layers, and from there to embeddings."""
     for name in context.config.images.workloads:
         count = BATCHES[name].number_on(context.device, context.config.images.cpu_part)
         case = context.case(name, count)
         yield Part(_measure, tuple(_comparisons(case, context.device)))
+    yield from embeddings.parts(context)
 
 
 def _comparisons(case: Case, device: str) -> Iterator[Comparison]:

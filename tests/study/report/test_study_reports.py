@@ -22,6 +22,7 @@ from octopus_study.names import (
     ARENA_METHODS,
     CONCURRENCY_ARMS,
     CONCURRENCY_PAIRS,
+    EMBEDDERS,
     IMAGE_BATCHES,
     LADDER_CHANGES,
     LADDER_STEPS,
@@ -38,9 +39,11 @@ from octopus_study.report.studies import drone, images, satellite_figure
 from octopus_study.report.studies.image_shape import HEURISTICS, QUADRANTS, UNDECIDED, verdict
 from octopus_study.report.studies.total_cost import Costs, Draws, together
 from octopus_study.report.studies.total_cost import draw as drawn
+from octopus_study.report.tables.spec import build
 from octopus_study.report.view import View
 from octopus_study.status import MethodStatus, different
 from octopus_study.studies.arena.layers import WRITE_BOUNDS, names
+from octopus_study.studies.images.embeddings import KINDS, PATCH_14, WORKLOADS
 from octopus_study.studies.images.job import BATCHES
 
 ARENA = "gpu.arena.visdrone.n1000"
@@ -63,7 +66,8 @@ def test_methods_steps_and_batches_have_names_of_their_own() -> None:
     assert {*names(), *WRITE_BOUNDS} <= set(ARENA_METHODS)
     assert len(set(ARENA_METHODS.values())) == len(ARENA_METHODS)
     assert list(LADDER_STEPS) == list(LADDER_CHANGES)
-    assert set(IMAGE_BATCHES) == set(BATCHES)
+    assert set(IMAGE_BATCHES) == {*BATCHES, *WORKLOADS}
+    assert set(EMBEDDERS) == {*KINDS, *PATCH_14}
 
 
 def test_each_type_is_compared_with_the_bound_of_its_own_output(numbers: Frame) -> None:
@@ -120,6 +124,25 @@ def test_another_answer_is_hatched_and_named(numbers: Frame) -> None:
     assert [bar.get_hatch() for bar in axis.patches] == [style.HATCH, None]
     words = " ".join(" ".join(part.get_text() for part in figure.findobj(Text)).split())
     assert "the answer differs. DALI: why." in words and "Different answer" in words
+
+
+def test_the_way_to_embeddings_is_shown_step_by_step() -> None:
+    alone = Key("m", "images", "large", 32, "octopus", "projection", "device")
+    whole = alone.but(quantity="embeddings", layer="host")
+    names = ("octopus", "octopus-bf16", "transformers")
+    found = [
+        text(Key("m", "machine", quantity="kind"), "gpu"),
+        text(Key("m", "images", quantity="measured_on"), "2026-11-21"),
+        *(number(alone.but(method=name), "ms", 1.0) for name in names),
+        *(number(whole.speedup(name), "ratio", value) for name, value in zip(names[1:], (1.5, 30.0), strict=True)),
+    ]
+    shown = build(images.STEPS, Frame(found))
+    assert [row if isinstance(row, str) else (row[0], row[-2]) for row in shown.rows[1:]] == [
+        "32 of 512 to 2048 px, rows",
+        (EMBEDDERS["transformers"], "30.0\u00d7"),
+        (EMBEDDERS["octopus-bf16"], "1.50\u00d7"),
+        (EMBEDDERS["octopus"], "\u2013"),
+    ]
 
 
 def test_a_run_of_few_boxes_is_shown_at_its_largest(numbers: Frame) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from octopus_study import names
-from octopus_study.names import IMAGE_BATCHES, PROCESSORS, ROOF, SUBJECT, TILE_OWNERS
+from octopus_study.names import EMBEDDERS, IMAGE_BATCHES, PROCESSORS, ROOF, SUBJECT, TILE_OWNERS
 from octopus_study.report.charts import ratios, style
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number
@@ -26,6 +26,8 @@ STUDY = "images"
 NO_TIMES = "No run of the study images that is shown timed anything."
 # Octopus' methods and the bounds of a result of their dtype.
 BOUNDS = {SUBJECT: ("write-bound", "copy-bound"), "octopus-bf16": ("write-bound-bf16", "copy-bound-bf16")}
+# Of rows on their way to embeddings: copying the images' bytes and theirs.
+ROW_BOUNDS = {name: (f"{name}-bound",) for name in EMBEDDERS}
 # Who gives another answer is also compared with Octopus that gives that one.
 ALIKE = {row.name: row.like for row in (*names.PROCESSOR_METHODS, *names.OWNER_METHODS) if row.like != SUBJECT}
 # Those of the figure, all from where Octopus has the images.
@@ -47,7 +49,7 @@ def roofs(run: Run) -> Iterator[Number]:
     """Yield the share of its roof that a method reaches: filling the result or copying all bytes."""
     for group, rows in groups(run, unit="ms"):
         table = pivot(rows)
-        for method, bounds in BOUNDS.items():
+        for method, bounds in (ROW_BOUNDS if group.quantity == "patch_rows" else BOUNDS).items():
             yield from share_of_roof(run, group, table, method, bounds)
 
 
@@ -165,6 +167,46 @@ ON_CPU = Spec(
 )
 
 
+def steps(view: View) -> Iterator[Key | str]:
+    """Yield the batches whose patches became embeddings, and below each its methods."""
+    for key in view.cases(SUBJECT, "projection", ("device",), order=list(IMAGE_BATCHES)):
+        yield _label(view, key)
+        found = (key.but(method=name) for name in EMBEDDERS)
+        yield from (one for one in found if view.get(one) or view.reason(one))
+
+
+def _bytes(quantity: str) -> cells.Cell:
+    return cells.fact(quantity=quantity, layer="deterministic")
+
+
+_ROWS = {"quantity": "patch_rows", "layer": "device"}
+_WHOLE = {"quantity": "embeddings", "layer": "host"}
+STEPS = Spec(
+    study=STUDY,
+    first="Rows and layer",
+    label=lambda view, key: EMBEDDERS[key.method],
+    cases=steps,
+    columns={
+        "Rows": _bytes("row_bytes"),
+        "read": _bytes("bytes_read"),
+        "written": _bytes("bytes_written"),
+        "Kernel": cells.time(**_ROWS),
+        "of its bound": cells.text(**_ROWS, **_OF_ROOF),
+        "Projection": cells.time(),
+        "Whole way": cells.time(**_WHOLE),
+        "Octopus over it": lambda view, key: cells.speedup(key.method, method=SUBJECT, **_WHOLE)(view, key),
+        "Error": _bytes("largest_error"),
+    },
+    caption="Images on a GPU to the embeddings of their patches in bfloat16. Bytes of an image: of its rows, and of "
+    "all that is read and written: pixels, rows, their cast and embeddings. Kernel: the rows alone, and the share of "
+    "the rate at which as many bytes are copied. Projection: cast and layer, from rows that are there. Whole way: from "
+    "the list of images to the synchronised embeddings, and the speed-up over it of bfloat16, once. Error: the largest "
+    "against float32, in parts of the largest embedding.",
+    absent=_absent("Images on a GPU to embeddings"),
+    widths=("3.3fr", *("1fr",) * 9),
+)
+
+
 def draw(frame: Frame) -> Figure:
     """Draw the whole time of a batch as a multiple of that of Octopus, one panel per machine."""
     shown = [view for view in views(frame, STUDY) if cases(view)]
@@ -176,7 +218,13 @@ def draw(frame: Frame) -> Figure:
 REPORT = StudyReport(
     numbers=(roofs, alike),
     compares=compares,
-    tables={"images_kernel": KERNELS, "images": ON_GPU, "images_cpu": ON_CPU, "images_owners": OWNERS},
+    tables={
+        "images_kernel": KERNELS,
+        "images": ON_GPU,
+        "images_cpu": ON_CPU,
+        "images_owners": OWNERS,
+        "images_embeddings": STEPS,
+    },
     figures={
         "images": Chart(
             draw,

@@ -7,6 +7,7 @@ calls the driver's functions by their addresses. In a process with `NUMBA_ENABLE
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 import threading
 import weakref
@@ -59,7 +60,7 @@ def memory(shape: Any, dtype: Any = np.uint8, shift: int = 0) -> np.ndarray:
 
 def at(address: int, shape: Any, dtype: Any, strides: Any = None) -> np.ndarray:
     """An array on memory whose address is known."""
-    nbytes = sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + 1 if strides else np.prod(shape)
+    nbytes = sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + 1 if strides else math.prod(shape)
     block = (ctypes.c_uint8 * int(nbytes * np.dtype(dtype).itemsize)).from_address(address)
     return np.ndarray(shape, dtype, block, strides=strides)
 
@@ -292,17 +293,21 @@ class Anywhere:
     """Elements before and behind an address, in any memory that is known."""
 
     def __init__(self, address: int, dtype: np.dtype, known: dict[int, int]) -> None:
-        self.address, self.dtype, self.itemsize = address, dtype, dtype.itemsize
-        self.ranges = [range(start, start + nbytes) for start, nbytes in known.items()]
+        self.itemsize, self.arrays = dtype.itemsize, []
+        for start, nbytes in known.items():
+            first = -((address - start) // dtype.itemsize)
+            count = (start + nbytes - address) // dtype.itemsize - first
+            if count > 0:
+                there = at(address + first * dtype.itemsize, (count,), dtype)
+                self.arrays.append((first, first + count, there))
 
     def __getitem__(self, index: Any) -> Any:
         several = isinstance(index, slice)
-        first, count = (int(index.start), int(index.stop - index.start)) if several else (int(index), 1)
-        address = self.address + first * self.itemsize
-        inside = any(address in each and address + count * self.itemsize <= each.stop for each in self.ranges)
-        assert inside, f"a kernel read {address}, which is no array's memory"
-        read = at(address, (count,), self.dtype)
-        return read if several else read[0]
+        first, last = (index.start, index.stop) if several else (index, index + 1)
+        for start, stop, array in self.arrays:
+            if start <= first and last <= stop:
+                return array[first - start : last - start] if several else array[first - start]
+        raise AssertionError(f"a kernel read elements {first} to {last}, which are in no array's memory")
 
 
 class SimulatedGpu(PretendedGpu):

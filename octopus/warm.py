@@ -10,8 +10,9 @@ import numpy as np
 
 from octopus import backends
 from octopus.arrays.checks import Device
-from octopus.crop.api import CropPlan
+from octopus.crop.api import CropPlan, crop_resize
 from octopus.crop.frame import DTYPES as FRAMES
+from octopus.crop.spec import FitHeight
 from octopus.images.plan import ImagePlan
 from octopus.kernels.operations import OPERATIONS, STENCILS
 from octopus.ragged import ops
@@ -19,6 +20,7 @@ from octopus.ragged.batch import RaggedBatch
 from octopus.tiles.api import TilePlan
 
 _OPTIONS: tuple[dict[str, Any], ...] = ({}, {"letterbox": True}, {"antialias": True})
+_QUADS = np.array([[[0, 0], [2, 0], [2, 2], [0, 2]]], np.float32)
 _ELEMENTS, _RESULTS = ("float32", "uint8"), ("float32", "float16", "uint8")
 
 
@@ -33,7 +35,8 @@ def warm_up(device: Device = "auto", *, everything: bool = False) -> float:
     ----------
     device : {"auto", "cpu", "cuda", "cuda:0", ...} or torch.device
     everything : bool
-        False: crops of uint8 frames with three channels to float32, NCHW, with and without options. True: crops from
+        False: crops of uint8 frames with three channels to float32, NCHW, with and without options, and of boxes and
+        quadrilaterals to sizes of their own. True: crops from
         every dtype, and to every one but bfloat16, whole images of uint8 with three channels, operations on ragged
         batches by the default strategy, and means of tiles: about twelve times as much.
 
@@ -54,6 +57,9 @@ def warm_up(device: Device = "auto", *, everything: bool = False) -> float:
         model = np.zeros((2, 2, 3), frame)
         # With a scale nothing is hinted at the units of the normalisation.
         CropPlan(model, 1, (2, 2), scale=1, dtype=dtype, device=where, allocate=False, **options)
+    for frame, dtype, boxes in product(frames, results, (_QUADS[:, ::2].reshape(1, 4), _QUADS)):
+        for columns in (4, 5):  # rows that begin at multiples of four bytes, and others
+            crop_resize(np.zeros((2, columns, 3), frame), boxes, FitHeight(2), scale=1, dtype=dtype, device=where)
     if everything:
         _warm_up_others(where)
     return time.perf_counter() - started

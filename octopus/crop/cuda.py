@@ -409,21 +409,31 @@ class ItemsEngine:
         self._is_captured = self._is_captured or capturing
         if capturing:
             _captured.append(self._memory)
-        addresses = frame, out, transform, boxes.pointer if there else self._boxes
+        self.relaunch((frame, out, transform, boxes.pointer if there else self._boxes), stream)
+
+    def relaunch(self, addresses: tuple[int, ...], stream: Any) -> None:
+        """The launch of the last run by itself, of frames, results, transforms (or 0) and boxes at these addresses."""
         launch(self._prepared, addresses, stream)
+
+    def kernel(self, table: np.ndarray, frame: int, box_dtype: str) -> tuple[Any, int]:
+        """The kernel for such items, and how many values of a row a thread of it makes; 0 where it makes a column."""
+        kind = self._kernel
+        streams = kind.streams and not (kind.antialias or kind.letterbox or kind.samples or table["width"].min() < 2)
+        values = COLUMNS if streams else 0
+        words = streams and kind.layout == "NCHW" and kind.frame.dtype == "uint8" and kind.frame.stored in (3, 4)
+        words = words and not (np.bitwise_or.reduce(table["frame"] | table["pitch"]) | frame) & 3
+        words = bool(words and (table["frame"] + table["pitch"] * table["height"]).max() < MOST_BYTES)
+        return _varied_kernel(kind, box_dtype, self._strategy, values, words, compute_capability()), values
 
     def _prepare(
         self, table: np.ndarray, frame: int, boxes: np.ndarray | None, box_dtype: str, stream: Any
     ) -> None:  # fmt: skip
         """Cut the work into units, bring the table there, and write the launch."""
         kind, rows, columns = self._kernel, table["rows"].astype(np.int64), table["columns"].astype(np.int64)
-        streams = kind.streams and not (kind.antialias or kind.letterbox or kind.samples or table["width"].min() < 2)
-        values, planar = COLUMNS if streams else 0, kind.layout == "NCHW"
-        words = streams and planar and kind.frame.dtype == "uint8" and kind.frame.stored in (3, 4)
-        words = words and not (np.bitwise_or.reduce(table["frame"] | table["pitch"]) | frame) & 3
-        words = bool(words and (table["frame"] + table["pitch"] * table["height"]).max() < MOST_BYTES)
+        kernel, values = self.kernel(table, frame, box_dtype)
+        shared = kind.frame.channels if values and kind.layout == "NHWC" else 1  # values of a column that threads share
         few, band = FEW_WARPS * WARP * current().properties.multiprocessor_count, BAND
-        along = -(-columns * (kind.frame.channels if streams and not planar else 1) // (WARP * max(values, 1))) * WARP
+        along = -(-columns * shared // (WARP * max(values, 1))) * WARP
         while band > 1 and (rows * along).sum() < few * band:
             band //= 2
         units = -(-rows // band) * along
@@ -452,7 +462,6 @@ class ItemsEngine:
         memory.copy(self._memory.pointer, block.ctypes.data, block.nbytes, stream)
         there = {name: self._memory.pointer + place for name, place in places.items()}
         self._boxes = there.pop("boxes", 0)
-        kernel = _varied_kernel(kind, box_dtype, self._strategy, values, words, compute_capability())
         blocks = -(-int(offsets[-1]) // UNITS) if made.blocks is None else made.blocks
         cuda = Cuda(function_of(kernel), (blocks, 1, 1, UNITS, 1, 1), current().device_id)
         numbers = [self._arguments.place(name) for name in ("frame", "out", "transform", "boxes")]

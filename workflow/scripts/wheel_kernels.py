@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from octopus import NV12
+from octopus import NV12, blockmap
 from octopus.arrays.launch import launcher
 from octopus.backends import cache, shipped
 from octopus.backends.cpu import compile as cpu
@@ -31,6 +31,7 @@ from octopus.crop.spec import CropOptions
 from octopus.images import cuda, upload
 from octopus.images.spec import make_spec
 from octopus.integrations import rapidocr
+from octopus.kernels.arguments import ITEM
 from octopus.kernels.cuda import ragged_tiles, tile_grid
 from octopus.ragged import plan as ragged
 from octopus.tiles import api as tiles
@@ -38,7 +39,7 @@ from octopus.tiles import api as tiles
 PLAIN, BOXED, SMOOTH = {}, {"letterbox": True}, {"antialias": True}
 OPTIONS = (PLAIN, BOXED, SMOOTH, BOXED | SMOOTH)
 CACHES = (
-    launch._kernel, cuda.kernel_for, ragged._cuda_kernel, tiles._cuda_kernel, rapidocr._kernel,
+    launch._kernel, launch._varied_kernel, cuda.kernel_for, ragged._cuda_kernel, tiles._cuda_kernel, rapidocr._kernel,
 )  # fmt: skip
 VERSION = "8.0"  # of PTX: all that the kernels use is older, and drivers from 525 on take it
 EVEN, ODD = 64, 65  # widths of frames whose rows begin at multiples of four bytes, and of others
@@ -67,6 +68,9 @@ def crops(capability: tuple[int, int]) -> None:
     for filter in ("nearest", "bicubic"):
         crop(frames[EVEN], filter=filter)
     crop(np.zeros((4, EVEN, 1), np.uint8), dtype="uint8", filter="nearest")
+    for dtype, layout in (("float32", "NCHW"), ("float16", "NCHW"), ("uint8", "NCHW"), ("uint8", "NHWC")):
+        for kind, width in (("boxes", EVEN), ("boxes", ODD), ("quads", EVEN)):
+            own_sizes(frames[width], kind, dtype=dtype, layout=layout, scale=1)
     for filter in ("bilinear", "bicubic"):
         crop(frames[EVEN], filter=filter, maps=True)
 
@@ -82,6 +86,14 @@ def crop(frame: Any, items: tuple[str, ...] = (), maps: bool = False, **options:
     for boxes in (launch.INSIDE, "float32"):
         launcher = launch.StreamLauncher(made, processors=132, l2_bytes=50 << 20)
         launcher.kernel(found, 0, launch.Variant(boxes, items=items))
+
+
+def own_sizes(frame: Any, kind: str, **options: Any) -> None:
+    """Ask for the kernel of items with sizes of their own, float32 boxes or quadrilaterals."""
+    found, table = frame_view(frame), np.zeros(1, ITEM)
+    table["width"], table["pitch"] = frame.shape[1], frame.shape[1] * frame.shape[2]
+    engine = launch.ItemsEngine(spec.make_spec(found, CropOptions(**options)), kind, blockmap.DEFAULT, None)
+    engine.kernel(table, 0, "float32")
 
 
 def images(capability: tuple[int, int]) -> None:

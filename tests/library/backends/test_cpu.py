@@ -471,7 +471,9 @@ except octopus.OutOfMemoryError as error:
 
 def test_warming_up_loads_what_first_calls_need():
     assert octopus.warm_up("cpu") < 120
-    names = {"crop-uint8-float32", "options-uint8-float32", "antialias-uint8-float32"}
+    names = {
+        f"{form}-uint8-float32" for form in ("crop", "options", "antialias", "varied-options", "varied-quads-bilinear")
+    }
     assert names <= set(compile._kernels)
     with pytest.raises(InputError, match="unknown"):
         octopus.warm_up("tpu")

@@ -109,6 +109,8 @@ def test_every_kernel_of_the_readme_is_among_the_wheel_s(script):
     wanted |= {
         f"images-tiles-3-{kind}" for kind in ("2-true-none-float32-rows-ctpp-14", "1-true-none-float32-batch-nchw")
     }
+    own_sizes = ("-float32-block_search-by2-words", "-float32-block_search-by2", "-bilinear-quads-float32-block_search")
+    wanted |= {f"varied-uint8x3-{dtype}-nchw{form}" for dtype in ("float32", "float16", "uint8") for form in own_sizes}
     names = script.asked((8, 0))
     assert {start for start in wanted if not any(name.startswith(start) for name in names)} == set()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -69,11 +71,11 @@ class Reader:
         return type("Found", (), {"__len__": lambda self: len(found.txts), **vars(found)})()
 
 
-def rows_of(context, wrong=1000):
+def rows_of(context, wrong=1000, pause=0.01):
     sessions = [Session() for _ in range(3)]
-    engines = {"octopus": Reader(sessions, wrong, 0.0), "rapidocr": Reader(sessions, 1000, 0.01)}
-    part = study.plan(context)[0]
-    rows = list(study.measured(context, part, engines, [PAGE]))
+    engines = {"octopus": Reader(sessions, wrong, 0.0), "rapidocr": Reader(sessions, 1000, pause)}
+    part = replace(study.plan(context)[0], measure=lambda context, part: study.measured(context, part, engines, [PAGE]))
+    rows = part.rows(context)
     validate_rows(rows)
     return rows, {(row.quantity, row.method): row.value for row in rows}
 
@@ -129,6 +131,18 @@ def test_lines_that_are_read_otherwise_are_counted(quick_context):
     assert value["character_errors", "rapidocr"] == 0
     (own,) = {row.reason for row in rows if row.method == "octopus"}
     assert own == f"{half} of {len(PAGE.lines)} lines are read otherwise; lines are interpolated once, not twice"
+
+
+def test_slow_pages_get_fewer_blocks_or_a_reason(quick_context):
+    _, value = rows_of(quick_context("reading", **{"reading.seconds": 2.0}), pause=0.05)  # 0.26 s a page, 7 in all
+    assert value["blocks", "pages"] in (1, 2) and value["whole", "octopus"] and value["host_peak", "rapidocr"]
+    assert ("whole", "octopus-again") not in value
+    rows, value = rows_of(quick_context("reading", **{"reading.seconds": 0.5}), pause=0.05)
+    assert value["boxes", "rapidocr"] == len(PAGE.lines)
+    (why,) = {row.reason for row in rows if row.value is None}
+    assert re.fullmatch(
+        r"RapidOCR takes \S+ s for a page: no time is left for this \(n = 1, reading.seconds = 0.5\)", why
+    )
 
 
 def test_without_rapidocr_every_row_says_so(runs):

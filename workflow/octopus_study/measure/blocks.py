@@ -34,12 +34,12 @@ class Blocks:
     seed: int
     samples: Samples
 
-    def warm_up(self) -> None:
+    def warm_up(self, runs: int = WARM_UP_RUNS) -> None:
         """Run each method until compilation, first touches and clocks are out of the way."""
         self.clock.settle()
         for method in list(self.alive):
             self.samples.times[method.name] = {}
-            for _ in range(WARM_UP_RUNS):
+            for _ in range(runs):
                 if self._time(method) is None:
                     break
         # What was throttled during the warm-up is no block's fault.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from octopus.errors import InputError
 from octopus_study.measure._samples import PER_MS, Question, Samples, discarded_row, method_rows
-from octopus_study.measure.blocks import Blocks
+from octopus_study.measure.blocks import WARM_UP_RUNS, Blocks
 from octopus_study.measure.clocks import Clock
 from octopus_study.measure.methods import Method
 from octopus_study.measure.rows import Case, Row
@@ -34,6 +34,7 @@ class Budget:
     # Wall time after which it ends in any case; with fewer than 20 blocks its verdict is ambiguous
     give_up_seconds: float = 120.0
     target_halfwidth: float = 0.02  # stop when every ratio to the base is known within this fraction
+    warm_up_runs: int = WARM_UP_RUNS  # of each method; 0 of those that have just run
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_blocks <= self.max_blocks:
@@ -143,7 +144,7 @@ class _Comparison(Blocks):
 
     def measure(self) -> None:
         """Fill the samples block by block until the stop rule or a limit ends it."""
-        self.warm_up()
+        self.warm_up(self.budget.warm_up_runs)
         started, check_at = self.wall(), self.budget.min_blocks
         while not self._ended(started):
             self.samples.tried += 1

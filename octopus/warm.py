@@ -58,8 +58,9 @@ def warm_up(device: Device = "auto", *, everything: bool = False) -> float:
         # With a scale nothing is hinted at the units of the normalisation.
         CropPlan(model, 1, (2, 2), scale=1, dtype=dtype, device=where, allocate=False, **options)
     for frame, dtype, boxes in product(frames, results, (_QUADS[:, ::2].reshape(1, 4), _QUADS)):
+        own: dict[str, Any] = {"scale": 1, "dtype": dtype, "device": where}
         for columns in (4, 5):  # rows that begin at multiples of four bytes, and others
-            crop_resize(np.zeros((2, columns, 3), frame), boxes, FitHeight(2), scale=1, dtype=dtype, device=where)
+            crop_resize(np.zeros((2, columns, 3), frame), boxes, FitHeight(2), **own)
     if everything:
         _warm_up_others(where)
     return time.perf_counter() - started

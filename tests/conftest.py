@@ -55,10 +55,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def little_to_collect() -> None:
-    """Leave what is there when a file begins out of later collections of garbage.
-
-    The code under test collects before it measures, which takes seconds in a process that has run a thousand tests.
-    """
+    """Leave what is there when a file begins out of later collections of garbage. The code under test collects before
+    it measures, which takes seconds in a process that has run a thousand tests."""
     gc.collect()
     gc.freeze()
     # While a kernel is compiled or rows are read, most of what is made stays.
@@ -67,10 +65,8 @@ def little_to_collect() -> None:
 
 @pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
-    """Fill a folder once for all processes of a test run, and return it: who asks first does it, the others wait.
-
-    Tests only read what is in it.
-    """
+    """Fill a folder once for all processes of a test run, and return it: who asks first does it, the others wait. Tests
+    only read what is in it."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 

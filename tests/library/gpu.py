@@ -87,10 +87,8 @@ def sanitize(tool, code, folder):
 
 
 def compile_side_by_side():
-    """Compile the kernels of all cases in several processes; the tests then find them in the cache.
-
-    One after the other they take minutes, since a process compiles one kernel at a time.
-    """
+    """Compile the kernels of all cases in several processes; the tests then find them in the cache. One after the other
+    they take minutes, since a process compiles one kernel at a time."""
     allocate(1)  # fails here, and not in every process, where there is no GPU
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         list(pool.map(_make, reversed(ALL)))  # those of images take longest

@@ -53,10 +53,8 @@ class Row(NamedTuple):
 
 
 def rows(name: str, call: Callable[..., Any], argument: str, *table: tuple[Any, Any]) -> list[Row]:
-    """A row per value of one argument; if that is "**", the values are dicts of several arguments.
-
-    What is expected is an `Error`, `Same` or `Equal`; mere words stand for an `InputError`.
-    """
+    """A row per value of one argument; if that is "**", the values are dicts of several arguments. What is expected is
+    an `Error`, `Same` or `Equal`; mere words stand for an `InputError`."""
     found = []
     for value, expected in table:
         given = value if argument == "**" else {argument: value}

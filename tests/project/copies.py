@@ -30,11 +30,9 @@ def copied(root: Path, folder: Path, names: Iterable[str]) -> Path:
 
 
 def share_cache(root: Path, copy: Path) -> None:
-    """Let the copy's processes find what sources say, and the CPU kernels that were compiled for the repository.
-
-    The library's lie in a folder that is named after their sources. Those of the studies are Numba's, in a folder that
-    is named after the path of their source, so that a copy would begin with none.
-    """
+    """Let the copy's processes find what sources say, and the CPU kernels that were compiled for the repository. The
+    library's lie in a folder that is named after their sources. Those of the studies are Numba's, in a folder that is
+    named after the path of their source, so that a copy would begin with none."""
     digest = cache.kernel_digest("cpu")
     kept, own = cache.cache_dir().resolve(), copy / CACHE
     theirs, ours = (

@@ -236,10 +236,8 @@ def current_workload(name: str) -> str:
 
 @cache
 def facts(study: str, workload: str, method: str = "", quantity: str = "") -> Facts:
-    """Return what the names of a row say; nothing else takes a name apart.
-
-    Names stay what they are in rows and ids; studies of two parts join them with a dash (`distribution-operation`).
-    """
+    """Return what the names of a row say; nothing else takes a name apart. Names stay what they are in rows and ids;
+    studies of two parts join them with a dash (`distribution-operation`)."""
     parts = workload.split("-")
     said = Facts(
         threads=1 if "1thread" in parts else 0,

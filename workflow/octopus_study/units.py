@@ -76,11 +76,8 @@ def _of(unit: str) -> tuple[str, float]:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """Round to `digits` significant digits, without exponent, with narrow spaces between thousands from 10 000
-    on.
-
-    Digits left of the point are never rounded away: 1234.4 is shown as 1234.
-    """
+    """Round to `digits` significant digits, without exponent, with narrow spaces between thousands from 10 000 on.
+    Digits left of the point are never rounded away: 1234.4 is shown as 1234."""
     if not math.isfinite(value):
         return "\u2013"
     if value == 0:

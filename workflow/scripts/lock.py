@@ -48,10 +48,8 @@ def name(entry: str) -> str:
 
 
 def needed_by(lock: str) -> dict[str, set[str]]:
-    """The packages that a plain run, the build and each extra need; an extra's without those of every run.
-
-    By name: what one extra needs everywhere comes everywhere with another that needs it on some machines alone.
-    """
+    """The packages that a plain run, the build and each extra need; an extra's without those of every run. By name:
+    what one extra needs everywhere comes everywhere with another that needs it on some machines alone."""
     alone = {
         extra: {name(entry) for entry in entries(compiled((extra,) if extra else (), "-c", lock))}
         for extra in ("", *EXTRAS[lock])

@@ -78,10 +78,8 @@ class Crops(NamedTuple):
         return items.transpose(0, 3, 1, 2) if given.get("layout", "NCHW") == "NCHW" else items, ways
 
     def check(self, answer: Any, right: tuple[np.ndarray, np.ndarray] | None = None) -> float:
-        """The largest error of an answer on the host, as a part of the tolerance, which must not be above 1.
-
-        `right` is `self.right()`, for a call that is checked twice.
-        """
+        """The largest error of an answer on the host, as a part of the tolerance, which must not be above 1. `right` is
+        `self.right()`, for a call that is checked twice."""
         given, boxes = self.options, single(self.boxes)
         exact, ways = self.right() if right is None else right
         dtype, made = given.get("dtype", "float32"), int(np.squeeze(given.get("count", len(boxes))))

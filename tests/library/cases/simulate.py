@@ -55,10 +55,8 @@ class Simulator(Gpu):
 
 class Fiber(threading.Thread):
     """A thread of a block that waits for others: it runs only while its caller waits for it, to its end or a barrier.
-
     Numba's simulator lets all threads of a block run at once and asks them in turn whether they are at a barrier, which
-    takes many times as long as all that they do.
-    """
+    takes many times as long as all that they do."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)

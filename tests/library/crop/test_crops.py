@@ -59,10 +59,8 @@ def roi_align(frame, box, size):
 
 
 def roi_align_rotated(frame, boxes, size):
-    """detectron2's `ROIAlignRotated(aligned=True, sampling_ratio=1)` as its documentation says it, (N, C, h, w).
-
-    A box is centre, width, height, and degrees counter-clockwise.
-    """
+    """detectron2's `ROIAlignRotated(aligned=True, sampling_ratio=1)` as its documentation says it, (N, C, h, w). A box
+    is centre, width, height, and degrees counter-clockwise."""
     items = []
     for x, y, width, height, angle in np.asarray(boxes, np.float64):
         theta = np.deg2rad(angle)

@@ -36,10 +36,8 @@ PUBLISHED = Path(__file__).parents[3] / "data" / "published"
 
 
 def jetson(folder: Path, spoil: Spoil | None = None, wire: Wire | None = None) -> Bench:
-    """Return a Jetson on the bench.
-
-    `spoil` changes its files whenever they were written; `wire` is the program that makes a power of them.
-    """
+    """Return a Jetson on the bench. `spoil` changes its files whenever they were written; `wire` is the program that
+    makes a power of them."""
     tree, device = JetsonTree(folder, shared=False), Device(5.73, 8.7, noise=0.05)
 
     def apply(seconds: float, working: bool) -> None:

@@ -31,10 +31,8 @@ def need(module: str, product: str, install: str = "") -> Any:
 
 
 def need_torch(device: str, extra: str) -> Any:
-    """Torch, able to work on `device` ("cpu" or "cuda"), with as many threads as the library has.
-
-    By itself it has those of `OMP_NUM_THREADS`, which Snakemake sets to its `--cores`.
-    """
+    """Torch, able to work on `device` ("cpu" or "cuda"), with as many threads as the library has. By itself it has
+    those of `OMP_NUM_THREADS`, which Snakemake sets to its `--cores`."""
     torch = need("torch", "PyTorch", f"pip install -e './workflow[{extra}]'")
     if device == "cuda" and not torch.cuda.is_available():
         raise Unavailable(f"PyTorch {torch.__version__} finds no GPU")
@@ -62,10 +60,8 @@ def require_room(product: str, device: str, needed: int) -> None:
 
 
 def make_all(makers: Mapping[str, Callable[[], T]]) -> tuple[dict[str, T], dict[str, str]]:
-    """Make what can be had here; returns it by name, and why the others can't be had.
-
-    Any failure is a row, never the end of a study.
-    """
+    """Make what can be had here; returns it by name, and why the others can't be had. Any failure is a row, never the
+    end of a study."""
     made, missing = {}, {}
     for name, make in makers.items():
         try:

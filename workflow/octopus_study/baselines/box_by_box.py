@@ -53,11 +53,9 @@ class BoxByBox(CropMethod):
 
 
 class OnThreads(BoxByBox):
-    """A form on a pool of as many threads as the other methods have.
-
-    A library's own threads work within one image and have too little to do in a crop; one that gives Python's lock away
-    while it works can have a pool, which is what a careful user writes.
-    """
+    """A form on a pool of as many threads as the other methods have. A library's own threads work within one image and
+    have too little to do in a crop; one that gives Python's lock away while it works can have a pool, which is what a
+    careful user writes."""
 
     def __init__(self, job: CropJob) -> None:
         super().__init__(job)

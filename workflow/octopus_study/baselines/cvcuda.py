@@ -21,10 +21,8 @@ NO_FLIP = 2  # any value but -1, 0 and 1
 
 
 class _View:
-    """A box of the frame in device memory; the interface is all that CV-CUDA asks of an image.
-
-    Stream -1 means that nothing is to be waited for: all work is on the default stream.
-    """
+    """A box of the frame in device memory; the interface is all that CV-CUDA asks of an image. Stream -1 means that
+    nothing is to be waited for: all work is on the default stream."""
 
     __slots__ = ("__cuda_array_interface__",)
 
@@ -40,11 +38,9 @@ def has_one_scale(job: CropJob) -> bool:
 
 
 class CvCudaScalar(CropMethod):
-    """The operator alone, the fastest thing that CV-CUDA has for the job: one scale and offset for all channels.
-
-    It interpolates in float (`srcCast=False`) and writes planes. The scale and offset are those of the channels' mean
-    values, so that the answer is another one where the channels have means or deviations of their own.
-    """
+    """The operator alone, the fastest thing that CV-CUDA has for the job: one scale and offset for all channels. It
+    interpolates in float (`srcCast=False`) and writes planes. The scale and offset are those of the channels' mean
+    values, so that the answer is another one where the channels have means or deviations of their own."""
 
     name = "cvcuda-scalar"
     why_different = ONE_SCALE
@@ -126,10 +122,8 @@ class CvCudaViews(CvCuda):
 
 
 class CvCudaRounded(CvCudaScalar):
-    """`resize` to uint8, then `crop_flip_normalize_reformat`: two passes with a quarter of the bytes between them.
-
-    Both take images of different size; the crop is the whole image, and no flip. The resized images are made once.
-    """
+    """`resize` to uint8, then `crop_flip_normalize_reformat`: two passes with a quarter of the bytes between them. Both
+    take images of different size; the crop is the whole image, and no flip. The resized images are made once."""
 
     name = "cvcuda-rounded"
     why_different = WHY_DIFFERENT

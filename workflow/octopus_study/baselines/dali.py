@@ -31,11 +31,9 @@ def corners_of(job: CropJob) -> dict[str, NDArray[np.float32]]:
 
 
 class Dali(CropMethod):
-    """One frame, broadcast over a batch of regions, resized without antialiasing to float, normalised to planes.
-
-    Its operators are queued from a thread of its own, while events on the default stream are recorded by ours; so
-    its device work can't be told from its host work, and it has no device layer.
-    """
+    """One frame, broadcast over a batch of regions, resized without antialiasing to float, normalised to planes. Its
+    operators are queued from a thread of its own, while events on the default stream are recorded by ours; so its
+    device work can't be told from its host work, and it has no device layer."""
 
     name = "dali"
     why_no_device = NOT_BY_EVENTS
@@ -78,11 +76,9 @@ class Dali(CropMethod):
 
 
 class DaliPipeline(CropMethod):
-    """`resize` with a region per box, then `crop_mirror_normalize`, as one graph.
-
-    Frame and boxes are fed from outside; all items share one frame, without a copy. A single `run` waits for its own
-    batch; in a `series` the next batches are fed before one is asked for.
-    """
+    """`resize` with a region per box, then `crop_mirror_normalize`, as one graph. Frame and boxes are fed from outside;
+    all items share one frame, without a copy. A single `run` waits for its own batch; in a `series` the next batches
+    are fed before one is asked for."""
 
     name = "dali-pipeline"
     edge = "image"

@@ -166,10 +166,8 @@ class ImageEdge(Octopus):
 
 
 class NLaunchesFused(CropMethod):
-    """The fused kernel once per box: boxes are checked (and uploaded) together, then one launch or call per box.
-
-    On a CPU a single box is cut into bands, so that all threads have work, where `octopus` gives them whole boxes.
-    """
+    """The fused kernel once per box: boxes are checked (and uploaded) together, then one launch or call per box. On a
+    CPU a single box is cut into bands, so that all threads have work, where `octopus` gives them whole boxes."""
 
     name = "n-launches-fused"
     why_no_device = LAUNCH_BOUND

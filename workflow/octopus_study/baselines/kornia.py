@@ -16,11 +16,9 @@ LEVELS = 255  # it takes mean and deviation as parts of the range of uint8
 
 
 class Kornia(CropMethod):
-    """On a CPU `resize_normalize_to_tensor_batch`, on the threads that it chooses itself.
-
-    On a GPU its `Preprocessor` takes one image per launch, and that in one piece, so that each crop is copied first;
-    the results are copied into the batch.
-    """
+    """On a CPU `resize_normalize_to_tensor_batch`, on the threads that it chooses itself. On a GPU its `Preprocessor`
+    takes one image per launch, and that in one piece, so that each crop is copied first; the results are copied into
+    the batch."""
 
     name = "kornia-rs"
 

@@ -104,10 +104,8 @@ def require_gpu(job: Any, product: str) -> None:
 
 
 def blocking_stream() -> Any:
-    """A stream of its own that is ordered with the default stream in both directions, without waiting on the host.
-
-    For libraries that don't take the default stream: events there see the work, and uploads before it are done first.
-    """
+    """A stream of its own that is ordered with the default stream in both directions, without waiting on the host. For
+    libraries that don't take the default stream: events there see the work, and uploads before it are done first."""
     from cuda.core import StreamOptions
 
     from octopus.backends.cuda.device import current

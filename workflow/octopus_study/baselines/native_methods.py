@@ -116,10 +116,8 @@ class RoiConvertNv12(RoiConvert):
 
 
 class CuFrame(_Native):
-    """Its kernel for the boxes of one NV12 frame; the frame is converted once, outside of what is timed.
-
-    A run allocates the boxes' memory and copies them there, as its interface has it; its kernel is timed apart.
-    """
+    """Its kernel for the boxes of one NV12 frame; the frame is converted once, outside of what is timed. A run
+    allocates the boxes' memory and copies them there, as its interface has it; its kernel is timed apart."""
 
     name = "cuframe"
     edge = "image"

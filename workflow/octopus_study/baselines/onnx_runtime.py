@@ -62,11 +62,9 @@ def check_provider(session: Any, on_gpu: bool) -> None:
 
 
 class OnnxRuntimeSession:
-    """A session on memory that is bound once, so that a run copies nothing.
-
-    All dimensions are fixed when the session is made: shapes then are constants, which it folds, and on a GPU no node
-    is left for the host. If one were, the session would refuse instead of computing it there.
-    """
+    """A session on memory that is bound once, so that a run copies nothing. All dimensions are fixed when the session
+    is made: shapes then are constants, which it folds, and on a GPU no node is left for the host. If one were, the
+    session would refuse instead of computing it there."""
 
     def __init__(self, model: bytes, inputs: Sequence[Tensor], output: Tensor, on_gpu: bool) -> None:
         self._ort = load(on_gpu)

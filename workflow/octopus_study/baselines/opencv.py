@@ -36,10 +36,8 @@ class OpenCv(BoxByBox):
 
 
 class OpenCvInPlace(OpenCv):
-    """Resized to memory that is kept, normalised in one pass (`cv2.transform`), split straight into the result.
-
-    The fastest form found for boxes that shrink.
-    """
+    """Resized to memory that is kept, normalised in one pass (`cv2.transform`), split straight into the result. The
+    fastest form found for boxes that shrink."""
 
     name = "opencv-inplace"
 
@@ -55,10 +53,8 @@ class OpenCvInPlace(OpenCv):
 
 
 class OpenCvTable(OpenCv):
-    """Converted and normalised in one pass by a table of all levels (`cv2.LUT`), resized, split into the result.
-
-    The fastest form found for boxes that are enlarged: the table is applied to the smaller of the two images.
-    """
+    """Converted and normalised in one pass by a table of all levels (`cv2.LUT`), resized, split into the result. The
+    fastest form found for boxes that are enlarged: the table is applied to the smaller of the two images."""
 
     name = "opencv-table"
 

@@ -27,10 +27,8 @@ def image_module(simd: bool) -> Any:
 
 
 class Pillow(BoxByBox):
-    """The frame as an image, its crops, `Image.resize`: antialiased, bytes with their channels last.
-
-    Cropped first: with `box` of `resize` the filter reads across the edge of a box.
-    """
+    """The frame as an image, its crops, `Image.resize`: antialiased, bytes with their channels last. Cropped first:
+    with `box` of `resize` the filter reads across the edge of a box."""
 
     name = "pillow"
     simd = False

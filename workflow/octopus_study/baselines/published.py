@@ -16,10 +16,8 @@ FIELDS = 8
 
 
 def build_metadata(job: CropJob) -> NDArray[np.int32]:
-    """Eight int32 per object: x, y, w, h, frame and result size; a Python loop over objects, as published.
-
-    The source reports about 1 µs per object, which is the price of such a loop.
-    """
+    """Eight int32 per object: x, y, w, h, frame and result size; a Python loop over objects, as published. The source
+    reports about 1 µs per object, which is the price of such a loop."""
     frame_height, frame_width, _ = job.frame.shape
     height, width = job.size
     rows = [
@@ -68,11 +66,8 @@ class Published(CropMethod):
 
 
 class NLaunches(Published):
-    """The published passes, launched once per object each.
-
-    On a GPU a crop that is alone gets as many blocks as fill it, where `published` has one per crop: a single block
-    would take longer than the launch that is to be measured.
-    """
+    """The published passes, launched once per object each. On a GPU a crop that is alone gets as many blocks as fill
+    it, where `published` has one per crop: a single block would take longer than the launch that is to be measured."""
 
     name = "n-launches"
     why_no_device = LAUNCH_BOUND

@@ -195,10 +195,8 @@ class RaggedJob:
         return Method(name, run, self.result, self.tolerance)
 
     def check(self, methods: Sequence[Method]) -> dict[str, Answer]:
-        """The answers of methods, each on poisoned memory: a sample against the reference, all of it bit for bit.
-
-        The bits are those of the first method that is right. A method without a result has the answer ``n/a``.
-        """
+        """The answers of methods, each on poisoned memory: a sample against the reference, all of it bit for bit. The
+        bits are those of the first method that is right. A method without a result has the answer ``n/a``."""
         answers: dict[str, Answer] = {}
         first = None
         for method in methods:
@@ -214,10 +212,8 @@ class RaggedJob:
 
     @property
     def tolerance(self) -> float:
-        """Largest accepted difference: that of single precision.
-
-        Bytes are rounded once more behind a product or a power in float32, where a tie may fall to the other level.
-        """
+        """Largest accepted difference: that of single precision. Bytes are rounded once more behind a product or a
+        power in float32, where a tie may fall to the other level."""
         if self.out_dtype == np.uint8:
             return 1.0 if self.operation in ("gamma", "multiply") else 0.0
         return 1e-3 if self.dtype == np.uint8 else 1e-5

@@ -69,10 +69,8 @@ class TensorRtEngine:
             raise Unavailable(f"TensorRT can't infer the shapes of {', '.join(missing)}")
 
     def execute(self) -> None:
-        """Queue the engine on a stream that is ordered with the default one.
-
-        On the default stream itself TensorRT would wait for the device in every run.
-        """
+        """Queue the engine on a stream that is ordered with the default one. On the default stream itself TensorRT
+        would wait for the device in every run."""
         if not self._context.execute_async_v3(int(self._stream.handle)):
             raise RuntimeError("TensorRT could not queue the engine; its log says why")
 

@@ -53,11 +53,9 @@ class TorchMethod(CropMethod):
 
 
 class OnPlanes(TorchMethod):
-    """A method on the frame as normalised planes.
-
-    Normalisation and interpolation are linear and commute, so it normalises the frame once instead of every crop: at
-    1080p that are 2 million pixels in place of 50 thousand per crop.
-    """
+    """A method on the frame as normalised planes. Normalisation and interpolation are linear and commute, so it
+    normalises the frame once instead of every crop: at 1080p that are 2 million pixels in place of 50 thousand per
+    crop."""
 
     def __init__(self, job: CropJob) -> None:
         super().__init__(job)
@@ -202,10 +200,8 @@ class RoiAlign(OnPlanes):
 
 
 class PaddedTorch(TorchMethod):
-    """Crops padded on the host and uploaded as uint8, then to float, resized and normalised, a chunk at a time.
-
-    Chunks bound the memory of the float copy. They cost nothing, since each of them fills the GPU.
-    """
+    """Crops padded on the host and uploaded as uint8, then to float, resized and normalised, a chunk at a time. Chunks
+    bound the memory of the float copy. They cost nothing, since each of them fills the GPU."""
 
     name = "padded-torch"
     why_different = WHY_DIFFERENT

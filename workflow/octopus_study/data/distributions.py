@@ -53,11 +53,9 @@ class PaddingWaste:
 
 
 def padding_waste(boxes: ArrayLike, channels: int = 3, itemsize: int = 1) -> PaddingWaste:
-    """Memory of a batch of crops, ragged and padded to (largest width) x (largest height) of the batch.
-
-    The two maxima may come from different boxes, (N, 4) ``xyxy`` in whole pixels. Published values are in MB = 2**20
-    bytes, and both MB and per cent are rounded to the nearest whole number: 17.76 MB is printed as 18, 72.7 % as 73 %.
-    """
+    """Memory of a batch of crops, ragged and padded to (largest width) x (largest height) of the batch. The two maxima
+    may come from different boxes, (N, 4) ``xyxy`` in whole pixels. Published values are in MB = 2**20 bytes, and both
+    MB and per cent are rounded to the nearest whole number: 17.76 MB is printed as 18, 72.7 % as 73 %."""
     widths, heights = _sides(boxes)
     pixel = channels * itemsize
     largest = int(widths.max(initial=0)) * int(heights.max(initial=0))

@@ -39,9 +39,8 @@ def kept_manifest(data: Path) -> Path:
 
 def why_stale(path: str | Path, mode: str, mirror: str | None) -> str | None:
     """Why a manifest must be made anew: its data are gone, or what stood in for the real or for the whole data needn't.
-
-    Where real data came from plays no part: they stay what they are when a mirror moves. None if there is no manifest.
-    """
+    Where real data came from plays no part: they stay what they are when a mirror moves. None if there is no
+    manifest."""
     if not Path(path).is_file():
         return None
     try:

@@ -15,11 +15,9 @@ FETCHES = "run `snakemake --cores 1`, which fetches them again"
 def require_fetched(
     path: str | Path, names: tuple[str, ...], digest_of: Callable[[Path], str]
 ) -> tuple[Manifest, Path]:
-    """Return a manifest and the place of its data, which have the content digest of that manifest.
-
-    The data set's name must end in one of `names`, of which the last one is told. Raises `DataError` where the manifest
-    or the data are missing, damaged or changed since the fetch, or the manifest is of another kind.
-    """
+    """Return a manifest and the place of its data, which have the content digest of that manifest. The data set's name
+    must end in one of `names`, of which the last one is told. Raises `DataError` where the manifest or the data are
+    missing, damaged or changed since the fetch, or the manifest is of another kind."""
     manifest = read_manifest(path)
     data = Path(path).parent / manifest.path
     if not manifest.dataset.endswith(names):

@@ -57,10 +57,8 @@ def photo_shapes(mix: str, seed: int, long_side: int = LONG_SIDE) -> NDArray[np.
 
 
 def sequence_lengths(mix: str, seed: int) -> NDArray[np.int64]:
-    """Lengths of a published mix of sequences, (N,) int64, that add up to exactly its elements.
-
-    Lengths are log-normal; in an extreme mix one in twenty is twenty times as long.
-    """
+    """Lengths of a published mix of sequences, (N,) int64, that add up to exactly its elements. Lengths are log-normal;
+    in an extreme mix one in twenty is twenty times as long."""
     if mix not in SEQUENCES:
         raise InputError(f"there is no mix {mix!r}; use one of {', '.join(SEQUENCES)}")
     count, total = SEQUENCES[mix]

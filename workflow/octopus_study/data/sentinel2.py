@@ -65,10 +65,8 @@ class Band:
 
 
 def read_band(path_or_url: str | Path, window: Window | None = None) -> Band:
-    """Read what a GeoTIFF holds, or a window of the scene; over HTTP only the blocks that the window touches.
-
-    Raises `DataError` where the file can't be read, is not one band of uint16, or does not hold the window.
-    """
+    """Read what a GeoTIFF holds, or a window of the scene; over HTTP only the blocks that the window touches. Raises
+    `DataError` where the file can't be read, is not one band of uint16, or does not hold the window."""
     import rasterio
     from rasterio.errors import RasterioError
 

@@ -28,11 +28,9 @@ from octopus_study.errors import DataError, NotHeldError
 
 
 class Sentinel2Source:
-    """See `octopus_study.data.source.Source`. Ends up as one GeoTIFF with the wanted window.
-
-    A file checksum can't verify a window, so every origin (mirror, address, downloaded file) is proven by the
-    pixels of the pinned window in it before any other window is taken from it.
-    """
+    """See `octopus_study.data.source.Source`. Ends up as one GeoTIFF with the wanted window. A file checksum can't
+    verify a window, so every origin (mirror, address, downloaded file) is proven by the pixels of the pinned window in
+    it before any other window is taken from it."""
 
     synthetic_name = "synthetic-sentinel2"
 

@@ -39,11 +39,8 @@ def read_size_table(path: str | Path = TABLE_CSV) -> NDArray[np.float64]:
 
 def draw_sizes(table: NDArray[np.float64], n: int, random: RandomState) -> NDArray[np.int64]:
     """Draw `n` box sizes, (n, 2) int64 width and height within the pool's range of 16..320, with the distribution of
-    `table`.
-
-    Widths, and the heights of each bin, are stratified: one draw from each 1/n of the distribution, in random order. So
-    the quantiles of even a small draw are close to the table's.
-    """
+    `table`. Widths, and the heights of each bin, are stratified: one draw from each 1/n of the distribution, in random
+    order. So the quantiles of even a small draw are close to the table's."""
     position = (np.arange(n) + random.random_sample(n)) / n * BINS
     bins = np.minimum(position.astype(int), BINS - 1)
     sizes = np.empty((n, 2))

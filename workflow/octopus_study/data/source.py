@@ -44,10 +44,8 @@ class Source(Protocol):
 
 @contextmanager
 def new_path(target: Path) -> Iterator[Path]:
-    """Give a temporary path to build a file or folder at; on success it takes the place of `target`.
-
-    A half-built `target` is never seen, and whatever fails leaves no trace.
-    """
+    """Give a temporary path to build a file or folder at; on success it takes the place of `target`. A half-built
+    `target` is never seen, and whatever fails leaves no trace."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
         # The suffix stays the same: libraries choose the file format by it.

@@ -26,9 +26,7 @@ JPEG_QUALITY = 95
 
 def drone_pool(n: int = POOL_SIZE, seed: int = 42) -> NDArray[np.int32]:
     """(n, 4) int32 ``xyxy`` with the sizes of the VisDrone pool, inside the canonical frame and touching no edge.
-
-    Positions are uniform, with larger boxes lower in the frame, as a tilted camera sees them.
-    """
+    Positions are uniform, with larger boxes lower in the frame, as a tilted camera sees them."""
     random = RandomState(seed)
     sizes = draw_sizes(read_size_table(), n, random)
     room = np.array(CANONICAL_FRAME) - sizes - 2
@@ -45,10 +43,8 @@ def drone_frame(objects: NDArray[np.int32], seed: int = 42) -> NDArray[np.uint8]
 
 
 def write_drone_sample(root: str | Path, seed: int = 42) -> Path:
-    """Write the drone sample into the new folder `root`, in the layout of VisDrone; returns `root`.
-
-    50 annotation files, the frame as the image of the first, and the sizes of all 50 'images'.
-    """
+    """Write the drone sample into the new folder `root`, in the layout of VisDrone; returns `root`. 50 annotation
+    files, the frame as the image of the first, and the sizes of all 50 'images'."""
     root = Path(root)
     for folder in ("annotations", "images"):
         (root / folder).mkdir(parents=True)
@@ -65,10 +61,8 @@ def write_drone_sample(root: str | Path, seed: int = 42) -> Path:
 
 def greenland_band(height: int = 1000, width: int = 1000, seed: int = 42) -> NDArray[np.uint16]:
     """A red band like the Greenland ice sheet in summer, uint16 digital numbers: ice, snow patches, dark melt lakes.
-
-    Brightness follows the real window: mean about 4760, about 1 % dark water and 1 % bright snow, and no 0,
-    which would mean 'no data'.
-    """
+    Brightness follows the real window: mean about 4760, about 1 % dark water and 1 % bright snow, and no 0, which would
+    mean 'no data'."""
     random = RandomState(seed)
     ice = 4700 + 800 * fractal_noise(height, width, random, octaves=7, roughness=0.7)
     relief = fractal_noise(height, width, random, octaves=6, cells=6)

@@ -37,10 +37,8 @@ def load_workload(manifest_path: str | Path) -> Workload:
 
 
 def sample_boxes(pool: NDArray[np.int32], n: int, seed: int = 42) -> NDArray[np.int32]:
-    """Draw `n` boxes from the pool with ``RandomState(seed).choice``; returns C-contiguous (n, 4) int32.
-
-    Without replacement while the pool has enough boxes, else with replacement.
-    """
+    """Draw `n` boxes from the pool with ``RandomState(seed).choice``; returns C-contiguous (n, 4) int32. Without
+    replacement while the pool has enough boxes, else with replacement."""
     if n < 0 or (n and not len(pool)):
         raise InputError(f"asked for {n} boxes from a pool of {len(pool)}; n must be 0 or more")
     chosen = RandomState(seed).choice(len(pool), n, replace=n > len(pool)) if n else []

@@ -11,11 +11,9 @@ log = logging.getLogger(__name__)
 
 @cache
 def session() -> tuple[Any, Any] | None:
-    """Return the NVML module and the handle of the GPU that CUDA uses, or None.
-
-    The GPU is found by its PCI address, since CUDA and NVML number GPUs differently
-    (``CUDA_VISIBLE_DEVICES``, fastest first). The session stays open until the process ends.
-    """
+    """Return the NVML module and the handle of the GPU that CUDA uses, or None. The GPU is found by its PCI address,
+    since CUDA and NVML number GPUs differently (``CUDA_VISIBLE_DEVICES``, fastest first). The session stays open until
+    the process ends."""
     try:
         import pynvml
 

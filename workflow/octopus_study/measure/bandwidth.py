@@ -27,10 +27,8 @@ TRAFFIC = {"write": 1, "read": 1, "copy": 2}
 
 
 def fill(out: Any) -> Callable[[], None]:
-    """A function that writes every byte of `out` once, as fast as this machine can.
-
-    On the GPU that is the driver's 32-bit fill; on the CPU a compiled loop over all threads.
-    """
+    """A function that writes every byte of `out` once, as fast as this machine can. On the GPU that is the driver's
+    32-bit fill; on the CPU a compiled loop over all threads."""
     if isinstance(out, np.ndarray):
         from octopus_study.kernels.cpu import probes
 

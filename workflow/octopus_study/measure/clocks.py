@@ -11,11 +11,9 @@ LONG_MS = 50.0  # what a run finds cold takes up to half a millisecond: below 1 
 
 @runtime_checkable
 class Clock(Protocol):
-    """What :func:`octopus_study.measure.run_paired` needs of a clock.
-
-    A clock may also have an attribute ``watches_throttling: bool``; False says that throttling can't be read
-    on this machine, and the rows then say so instead of counting zero discarded blocks.
-    """
+    """What :func:`octopus_study.measure.run_paired` needs of a clock. A clock may also have an attribute
+    ``watches_throttling: bool``; False says that throttling can't be read on this machine, and the rows then say so
+    instead of counting zero discarded blocks."""
 
     layer: str
 

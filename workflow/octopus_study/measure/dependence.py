@@ -49,11 +49,9 @@ def process_count(samples: object) -> int:
 
 
 def memory(samples: np.ndarray) -> float:
-    """Return how many samples tell as much as one independent one would: 1 where neighbours are not alike.
-
-    A drift remembers for longer than its first correlation tells, so all of them are summed up to the first that isn't
-    significant.
-    """
+    """Return how many samples tell as much as one independent one would: 1 where neighbours are not alike. A drift
+    remembers for longer than its first correlation tells, so all of them are summed up to the first that isn't
+    significant."""
     return 1 + 2 * sum(_correlations(samples))
 
 

@@ -38,9 +38,7 @@ def data_code(root: Path | None = None) -> str:
 
 def study_code(study: str, named: Iterable[str] = (), root: Path | None = None) -> str:
     """Digest of what a study runs: its folder, how it is measured, the baselines that it names, and the library.
-
-    `named` is further code, in the artifact's folder, which the study has by names that no source spells out.
-    """
+    `named` is further code, in the artifact's folder, which the study has by names that no source spells out."""
     shared = (f"studies/{name}.py" for name in ("comparison", "context", "processes"))
     parts = (f"studies/{study}", *shared, "measure", *named)
     return _code(*parts, root=root, without=NOT_OF_STUDIES, also=(LIBRARY,))
@@ -52,11 +50,9 @@ def report_code(root: Path | None = None) -> str:
 
 
 def source_digest(paths: Iterable[str | Path] = CODE, root: str | Path | None = None) -> str:
-    """Return the SHA-256 of the code in `paths`, files and folders relative to `root`, whatever their order.
-
-    Python files count by their syntax tree without docstrings, so that the Python version doesn't matter either; all
-    other files count by their bytes. Names of files count, their dates don't.
-    """
+    """Return the SHA-256 of the code in `paths`, files and folders relative to `root`, whatever their order. Python
+    files count by their syntax tree without docstrings, so that the Python version doesn't matter either; all other
+    files count by their bytes. Names of files count, their dates don't."""
     base = Path(root or repository_root())
     paths = [paths] if isinstance(paths, str | Path) else paths
     found = {file.relative_to(base).as_posix(): file for path in paths for file in _files_in(base, path)}

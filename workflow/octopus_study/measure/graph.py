@@ -11,10 +11,8 @@ from octopus.backends.cuda.memory import check
 
 
 class Graph:
-    """Work that is queued by one call of the driver; the memory that it names must outlive the graph.
-
-    `work` queues all of it once on `stream`, which can't be the default one; nothing is done yet.
-    """
+    """Work that is queued by one call of the driver; the memory that it names must outlive the graph. `work` queues all
+    of it once on `stream`, which can't be the default one; nothing is done yet."""
 
     def __init__(self, stream: Any, work: Callable[[], object]) -> None:
         api = driver()

@@ -89,11 +89,9 @@ def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
 
 
 def _resampled_slopes(x: np.ndarray, draws: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the slopes through x drawn with replacement, one per row of `draws`, shape (resamples, x).
-
-    Pairs of the same x have no slope; a resample of a single x, which only happens with few x, is left out. Without
-    any other the slope is not known.
-    """
+    """Return the slopes through x drawn with replacement, one per row of `draws`, shape (resamples, x). Pairs of the
+    same x have no slope; a resample of a single x, which only happens with few x, is left out. Without any other the
+    slope is not known."""
     chosen = rng.integers(0, x.size, draws.shape)
     places, values = x[chosen], np.take_along_axis(draws, chosen, axis=1)
     first, second = np.triu_indices(x.size, 1)
@@ -104,10 +102,8 @@ def _resampled_slopes(x: np.ndarray, draws: np.ndarray, rng: np.random.Generator
 
 
 def _bootstrap_medians(samples: np.ndarray, rng: np.random.Generator, resamples: int) -> np.ndarray:
-    """Return the medians, shape (resamples,), of samples drawn with replacement.
-
-    Ranks are drawn and partitioned instead of values: small integers, several times faster than floats.
-    """
+    """Return the medians, shape (resamples,), of samples drawn with replacement. Ranks are drawn and partitioned
+    instead of values: small integers, several times faster than floats."""
     size = int(samples.size)
     kind = np.uint16 if size <= 1 << 16 else np.uint32
     ranks = rng.integers(0, size, (resamples, size), dtype=kind)

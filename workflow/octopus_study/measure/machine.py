@@ -83,10 +83,8 @@ def machine_state(device: str = "auto") -> dict[str, Any]:
 
 
 def identity(device: str = "auto") -> dict[str, str | None]:
-    """Return 12 hex digits each for the host, its boot and the GPU: equal ones were the same.
-
-    A virtual machine has the host that its image says, and a boot of its own.
-    """
+    """Return 12 hex digits each for the host, its boot and the GPU: equal ones were the same. A virtual machine has the
+    host that its image says, and a boot of its own."""
     gpu = _nvml.text(_nvml.read("nvmlDeviceGetUUID")) if resolve(device) == "cuda" else None
     host = next(filter(None, map(_text, HOST_ID)), None)
     found = {"host": host, "boot": _text(BOOT_ID), "gpu": gpu}

@@ -33,11 +33,8 @@ _MEASURE = "octopus_study.measure._memory_child:measure"
 
 @dataclass(frozen=True)
 class MemoryProbe:
-    """What a target hands to the measuring process.
-
-    The target itself imports, makes the context and compiles (by one small run), but holds no working
-    memory: all of that counts as fixed.
-    """
+    """What a target hands to the measuring process. The target itself imports, makes the context and compiles (by one
+    small run), but holds no working memory: all of that counts as fixed."""
 
     payload: int  # Bytes, from :func:`payload`
     # Allocates inputs and outputs, does the work, waits for it, and returns what must stay alive
@@ -92,10 +89,8 @@ def memory_rows(
     meter: Meter = "rss",
     timeout: float = 300.0,
 ) -> list[Row]:
-    """Measure one method and return its four rows (layer ``memory``, quantities ``memory_…``, unit bytes).
-
-    A process that fails gives four ``unavailable`` rows.
-    """
+    """Measure one method and return its four rows (layer ``memory``, quantities ``memory_…``, unit bytes). A process
+    that fails gives four ``unavailable`` rows."""
     names = [f"memory_{name}" for name in MemoryLines._fields]
     try:
         lines = measure_memory(target, kwargs=kwargs, meter=meter, timeout=timeout)

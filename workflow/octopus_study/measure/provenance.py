@@ -119,10 +119,8 @@ def validate_provenance(path: str | Path) -> dict[str, Any]:
 
 
 def git_state(root: str | Path | None = None) -> dict[str, Any]:
-    """Return the commit and whether files differ from it; None and the reason where git can't say.
-
-    New files count as a difference unless git ignores them.
-    """
+    """Return the commit and whether files differ from it; None and the reason where git can't say. New files count as a
+    difference unless git ignores them."""
     folder = Path(root) if root is not None else repository_root()
     try:
         commit = _git(folder, "rev-parse", "HEAD")

@@ -9,10 +9,8 @@ from octopus_study.measure.rows import Row
 
 
 class BlockClock(HostClock):
-    """Wall time, with no run before it: what runs is warm from the block before.
-
-    `block` is the number of the block that is being measured, negative before the first.
-    """
+    """Wall time, with no run before it: what runs is warm from the block before. `block` is the number of the block
+    that is being measured, negative before the first."""
 
     def __init__(
         self, synchronize: Callable[[], object] | None = None, throttle: Callable[[], str | None] | None = None

@@ -45,10 +45,8 @@ class Budget:
             raise InputError(f"The limits of a budget must not be negative, found {self}.")
 
     def shared_by(self, processes: int) -> Budget:
-        """Return what each of several processes may take, so that together they take no longer than this.
-
-        An interval over all of them is narrower than one process's own by the root of their number.
-        """
+        """Return what each of several processes may take, so that together they take no longer than this. An interval
+        over all of them is narrower than one process's own by the root of their number."""
         if processes == 1:
             return self
         return replace(

@@ -137,11 +137,9 @@ def mean_interval(values: Sequence[float] | np.ndarray) -> Interval:
 
 
 def noise_floor(a: Sequence[float] | np.ndarray, again: Sequence[float] | np.ndarray) -> float:
-    """Return the difference that this set-up reports between a method and itself.
-
-    It is the end of the interval of a / again that lies farther from 1, as a fraction: 0.013 says that
-    differences up to 1.3 % are seen where there are none. NaN with fewer than 20 blocks.
-    """
+    """Return the difference that this set-up reports between a method and itself. It is the end of the interval of a /
+    again that lies farther from 1, as a fraction: 0.013 says that differences up to 1.3 % are seen where there are
+    none. NaN with fewer than 20 blocks."""
     interval = ratio_interval(a, again)
     if interval.count < MIN_BLOCKS:
         return math.nan
@@ -186,9 +184,7 @@ def finite_samples(x: Sequence[float] | np.ndarray, name: str) -> np.ndarray:
 
 def over_processes(medians: np.ndarray, count: int) -> Interval:
     """Return the mean of the processes' medians and its interval by Student's t; of logarithms where they have any.
-
-    `count` is the number of blocks behind them.
-    """
+    `count` is the number of blocks behind them."""
     logarithmic = bool((medians > 0).all())
     middles = np.log(medians) if logarithmic else medians
     reach = t_quantile(middles.size - 1) * float(middles.std(ddof=1)) / math.sqrt(middles.size)
@@ -236,10 +232,8 @@ def t_quantile(freedom: int) -> float:
 
 
 def _t_probability(t: float, freedom: int) -> float:
-    """Return P(-t < T < t) of Student's t with a whole number of degrees of freedom.
-
-    The finite series of Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4.
-    """
+    """Return P(-t < T < t) of Student's t with a whole number of degrees of freedom. The finite series of Abramowitz
+    and Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4."""
     angle = math.atan2(t, math.sqrt(freedom))
     odd, square = freedom % 2, math.cos(angle) ** 2
     term, total = 1.0, 0.0

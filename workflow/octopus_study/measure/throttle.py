@@ -69,11 +69,9 @@ class GpuThrottle:
 
 
 class PowerCapKept(GpuThrottle):
-    """Watches the GPU under loads that reach the board's power limit by themselves, such as large convolutions.
-
-    The limit belongs to what is measured then: without it there would be no block left. It throws no block away; every
-    other reason still does.
-    """
+    """Watches the GPU under loads that reach the board's power limit by themselves, such as large convolutions. The
+    limit belongs to what is measured then: without it there would be no block left. It throws no block away; every
+    other reason still does."""
 
     def _judged(self, reasons: list[str]) -> str | None:
         return super()._judged([reason for reason in reasons if not reason.startswith(_POWER)])

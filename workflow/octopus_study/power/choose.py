@@ -31,9 +31,7 @@ class SourceSpec:
 
 
 def candidates(device: str) -> tuple[SourceSpec, ...]:
-    """Return the sources that could measure a device (``cpu`` or ``cuda``), the closest first.
-
-    A GPU's board measures itself; on a Jetson NVML gives nothing, and the module's rail includes CPU and GPU.
-    """
+    """Return the sources that could measure a device (``cpu`` or ``cuda``), the closest first. A GPU's board measures
+    itself; on a Jetson NVML gives nothing, and the module's rail includes CPU and GPU."""
     module = SourceSpec("ina3221")
     return (SourceSpec("nvml"), module) if device == "cuda" else (module,)

@@ -76,11 +76,8 @@ class WindowEnergy:
 
 def window_energy(window: Window, trace: Trace, proof: PassedTest) -> WindowEnergy:
     """Return the energy of a window from a trace that reaches beyond both ends and the proof that its sensor followed a
-    load.
-
-    `SensorError`: the proof is of another sensor; the trace doesn't cover the window; too many readings failed; one is
-    0 or less; the sensor stands still; the counter went back; or counter and integral disagree.
-    """
+    load. `SensorError`: the proof is of another sensor; the trace doesn't cover the window; too many readings failed;
+    one is 0 or less; the sensor stands still; the counter went back; or counter and integral disagree."""
     if proof.scope != trace.scope:
         raise SensorError(f"the power-on test was of {proof.scope}, the trace is of {trace.scope}", "power-on-test")
     inside = require_samples(_covered(window, trace))
@@ -127,9 +124,7 @@ def _covered(window: Window, trace: Trace) -> Trace:
 
 def _require_changes(window: Window, samples: Sequence[Sample], counted: bool) -> None:
     """Refuse a sensor that stands still: the power-on test saw it follow the load, and that was before this window.
-
-    What is asked is what the energy is made of: the counter, or else the powers that are integrated.
-    """
+    What is asked is what the energy is made of: the counter, or else the powers that are integrated."""
     if counted:
         states = [each.counter.value for each in samples if each.counter is not None]
     else:
@@ -164,11 +159,9 @@ def _counted(updates: Sequence[tuple[int, MilliJoule]], at_ns: int) -> Joule:
 
 
 def _by_integral(window: Window, samples: Sequence[Sample]) -> Joule:
-    """Apply the trapezoid rule; the first and last readings hold to the window's ends.
-
-    Where the driver averages beside its readings of the moment, the average is integrated: the work before the window
-    is as long as its second, and a reading of the moment misses the mean of a load that repeats itself.
-    """
+    """Apply the trapezoid rule; the first and last readings hold to the window's ends. Where the driver averages beside
+    its readings of the moment, the average is integrated: the work before the window is as long as its second, and a
+    reading of the moment misses the mean of a load that repeats itself."""
     times, powers = [each.at_ns for each in samples], _integrated(samples)
     first, last = bisect_right(times, window.start_ns), bisect_left(times, window.end_ns)
     times = [window.start_ns, *times[first:last], window.end_ns]
@@ -181,11 +174,9 @@ def _integrated(samples: Sequence[Sample]) -> list[Watt]:
 
 
 def _in_step(window: Window, samples: Sequence[Sample]) -> str:
-    """Say why readings of the moment don't know the mean of frames at a fixed rate; empty where they do.
-
-    Readings each 20 ms meet frames each 33.3 ms in five phases alone, and their mean is that of these phases. A mean
-    over a second that the driver makes, or work without a pause, has no such phases.
-    """
+    """Say why readings of the moment don't know the mean of frames at a fixed rate; empty where they do. Readings each
+    20 ms meet frames each 33.3 ms in five phases alone, and their mean is that of these phases. A mean over a second
+    that the driver makes, or work without a pause, has no such phases."""
     rests = window.frames > 0 and window.busy_ns < MOST_BUSY * window.length_ns
     momentary = [each.at_ns for each in samples if each.averaged is None]
     if not rests or not momentary:

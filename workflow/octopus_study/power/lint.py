@@ -190,11 +190,9 @@ def _counters(table: Table) -> str:
 
 
 def _trace(table: Table) -> str:
-    """Integrate the stored trace again over each window.
-
-    Readings of the moment meet frames at a fixed rate always in the same phases, so they can't check the mean of those
-    windows, for which there is no integral either; of others they know it as well as another sensor of the same board.
-    """
+    """Integrate the stored trace again over each window. Readings of the moment meet frames at a fixed rate always in
+    the same phases, so they can't check the mean of those windows, for which there is no integral either; of others
+    they know it as well as another sensor of the same board."""
     rows = table.all_windows.dropna(subset=["window", "window_start"])
     counted = rows["window_energy_integral"].isna() & rows["window_energy_counter"].notna()
     rows = rows[~((rows["layer"] == LAYERS[1]) & (counted | table.momentary))]

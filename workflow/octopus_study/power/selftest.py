@@ -38,10 +38,8 @@ SYSTEM_CLOCK = TimeSource()
 
 class Timing(NamedTuple):
     """How long the parts of the test last: what is left out at the beginning of each phase, longer by the time over
-    which the sensor averages, and what is judged.
-
-    Boards reach their level 0.5 to 1 s after a change, and are back at idle 1 to 2 s after a load.
-    """
+    which the sensor averages, and what is judged. Boards reach their level 0.5 to 1 s after a change, and are back at
+    idle 1 to 2 s after a load."""
 
     settle_seconds: float = 2.0
     phase_seconds: float = 3.0
@@ -197,10 +195,8 @@ class _Watch:
 
 
 def _update_seconds(trace: Trace, phases: tuple[Phase, ...]) -> float | None:
-    """Return the median time between two values of the slower one of power and counter, which windows wait for.
-
-    Of the power under load alone, where two equal values in a row are rare; a counter never repeats itself.
-    """
+    """Return the median time between two values of the slower one of power and counter, which windows wait for. Of the
+    power under load alone, where two equal values in a row are rare; a counter never repeats itself."""
     powers: list[int] = []
     for phase in phases:
         if phase.name == LOAD:

@@ -55,11 +55,9 @@ class Window:
 
 
 def stretch(seconds: float, settle_seconds: float, update_seconds: float | None, averaged_seconds: float) -> Stretch:
-    """Return how long windows must be for a sensor: never less than 5 s and 50 updates of it.
-
-    The settling takes longer by the time over which the driver averages; `update_seconds`, between two updates of the
-    sensor, is None where none was seen.
-    """
+    """Return how long windows must be for a sensor: never less than 5 s and 50 updates of it. The settling takes longer
+    by the time over which the driver averages; `update_seconds`, between two updates of the sensor, is None where none
+    was seen."""
     update = update_seconds or 0.0
     length = max(seconds, LEAST_SECONDS, LEAST_UPDATES * update)
     return Stretch(length, settle_seconds + averaged_seconds, max(0.25, 2.5 * update) + averaged_seconds)

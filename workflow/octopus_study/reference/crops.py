@@ -63,10 +63,8 @@ LUMA = {"bt601": (0.299, 0.114), "bt709": (0.2126, 0.0722), "bt2020": (0.2627, 0
 
 def rgb_of_video(y: np.ndarray, uv: np.ndarray, matrix: str, range: str) -> np.ndarray:
     """A frame of NV12, or of P010 if it is uint16, as (H, W, 3) float64: red, green and blue from 0 to 255, clamped.
-
     Luma from 0 to 1 and chroma from -0.5 to 0.5, by the quantisation of these recommendations (limited range), or of
-    ITU-T H.273 (full), then the equations by which luma and colour differences are defined, solved for the colours.
-    """
+    ITU-T H.273 (full), then the equations by which luma and colour differences are defined, solved for the colours."""
     bits, shift = (10, 64) if y.dtype == np.uint16 else (8, 1)
     height, width = y.shape
     luma, chroma = (y / shift, uv.reshape(height // 2, width // 2, 2).repeat(2, axis=0).repeat(2, axis=1) / shift)
@@ -165,10 +163,8 @@ def _mirrored(index: np.ndarray, limit: int, pad_mode: str) -> tuple[np.ndarray,
 
 
 def place(box: np.ndarray, size: tuple[int, int]) -> Place:
-    """Where a box lies in an item that keeps its aspect ratio.
-
-    To round a side up or down is a decision, not an error of rounding: it is taken in single precision here too.
-    """
+    """Where a box lies in an item that keeps its aspect ratio. To round a side up or down is a decision, not an error
+    of rounding: it is taken in single precision here too."""
     x1, y1, x2, y2 = np.asarray(box, np.float32)
     width, height = (int(side) for side in geometry.inner_size(x2 - x1, y2 - y1, size[1], size[0]))
     return Place((size[1] - width) // 2, (size[0] - height) // 2, width, height)

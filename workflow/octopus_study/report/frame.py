@@ -322,10 +322,8 @@ class Frame:
         return f"{self.aliases.get(of_study) or self.aliases.get(alias, alias)}{dot}{rest}"
 
     def select(self, machine: str, study: str, **columns: Any) -> list[Number]:
-        """Return the numbers of a run whose columns have the given values, in the order of its rows.
-
-        What was derived from a median is only found by naming `derived`.
-        """
+        """Return the numbers of a run whose columns have the given values, in the order of its rows. What was derived
+        from a median is only found by naming `derived`."""
         columns = {"derived": ""} | columns
         narrow = (machine, study, columns.get("quantity"), columns["derived"])
         numbers = self._index.get(narrow if "quantity" in columns else narrow[:2], [])

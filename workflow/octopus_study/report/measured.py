@@ -169,10 +169,8 @@ def subject_of(method: str) -> str:
 def fastest(
     run: Run, group: Group, table: pd.DataFrame, names: Sequence[str], word: str, what: str
 ) -> Iterator[Number]:
-    """Yield which of some methods is the fastest, and the speed-up over it of Octopus with the same answer.
-
-    The fastest is the one over which the speed-up is least; `word` stands for it in keys.
-    """
+    """Yield which of some methods is the fastest, and the speed-up over it of Octopus with the same answer. The fastest
+    is the one over which the speed-up is least; `word` stands for it in keys."""
     own = {name: subject_of(name) for name in names if subject_of(name) in table}
     own = {name: subject for name, subject in own.items() if len(paired(table, subject, name)) > 1}
     if not own or SUBJECT not in table:
@@ -230,10 +228,8 @@ def spread(key: Key, source: Source, values: Sequence[float], middle: float, not
 
 
 def memory_gains(run: Run, challengers: tuple[str, ...], tables: tuple[str, ...]) -> Iterator[Number]:
-    """Yield how many times as many bytes another method's map takes: the gain of the method over the other.
-
-    The offsets, which are all that Octopus needs, aren't counted: every ragged batch has them.
-    """
+    """Yield how many times as many bytes another method's map takes: the gain of the method over the other. The
+    offsets, which are all that Octopus needs, aren't counted: every ragged batch has them."""
     for group, rows in groups(run, quantity="map_bytes"):
         sizes = rows.dropna(subset="value").groupby("method")["value"].first()
         for method in challengers:

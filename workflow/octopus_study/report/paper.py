@@ -59,10 +59,8 @@ def build_paper(
 
 
 def build_time(folder: Path) -> int:
-    """Return the date that the PDF carries, in seconds: ``SOURCE_DATE_EPOCH``, else the newest commit's, else 1970.
-
-    The clock would make two builds of one commit differ.
-    """
+    """Return the date that the PDF carries, in seconds: ``SOURCE_DATE_EPOCH``, else the newest commit's, else 1970. The
+    clock would make two builds of one commit differ."""
     given = os.environ.get("SOURCE_DATE_EPOCH", "")
     if given.isdigit():
         return int(given)
@@ -74,10 +72,8 @@ def build_time(folder: Path) -> int:
 def typst_inputs(
     paper_dir: str | Path, build_dir: str | Path, figures_dir: str | Path, document: str = DOCUMENTS[0]
 ) -> tuple[str, dict[str, str]]:
-    """Return Typst's root and what the sources are told: which document it is, and where numbers and figures are.
-
-    Typst reads nothing outside of its root; all paths are given as absolute ones below it.
-    """
+    """Return Typst's root and what the sources are told: which document it is, and where numbers and figures are. Typst
+    reads nothing outside of its root; all paths are given as absolute ones below it."""
     paper, build, figures = (Path(path).resolve() for path in (paper_dir, build_dir, figures_dir))
     root = Path(os.path.commonpath([paper, build, figures]))
     places = {"build": build, "figures": figures}
@@ -96,11 +92,9 @@ def prose(paper_dir: str | Path) -> Iterator[Path]:
 
 
 def check_paper(paper_dir: str | Path, numbers: Frame) -> list[str]:
-    """Return the unknown ids in the paper's sources, each with its file; empty when all is well.
-
-    Text that is left out of a paper is not judged: ids of a scope without results (no reference GPU, nothing
-    measured here), and ids of a scope of which the same file guards an absent number with ``if has``.
-    """
+    """Return the unknown ids in the paper's sources, each with its file; empty when all is well. Text that is left out
+    of a paper is not judged: ids of a scope without results (no reference GPU, nothing measured here), and ids of a
+    scope of which the same file guards an absent number with ``if has``."""
     return [
         f"{path.relative_to(paper_dir).as_posix()}: unknown number {key!r}"
         for path in prose(paper_dir)

@@ -28,10 +28,8 @@ COLUMNS = ("seconds", "phase", "power_w", "counter", "counter_unit")
 
 def write_trial(attempts: Sequence[Attempt], reason: str, out_dir: Path) -> list[Path]:
     """Write what `try_sensors` gave as JSON and, of the deciding test, the trace as CSV and the plot as PDF and PNG.
-
     The test that decided is the one that passed, else the last that was made. Where no sensor could be opened there is
-    none, and the record alone says why.
-    """
+    none, and the record alone says why."""
     record = out_dir / f"{STEM}.json"
     test = next((each.selftest for each in reversed(attempts) if each.selftest), None)
     content = {

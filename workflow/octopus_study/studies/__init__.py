@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 
 
 def run_study(study: str, *, config: Config, manifest: Path, out: Path, kept: Path | None = None) -> Path:
-    """Run one study and write its rows as CSV at `out` and its provenance beside them as JSON.
-
-    The manifest is what `octopus fetch` wrote: which data there are, and where. Complete parts go into the file `kept`,
-    and those in it are not measured again.
-    """
+    """Run one study and write its rows as CSV at `out` and its provenance beside them as JSON. The manifest is what
+    `octopus fetch` wrote: which data there are, and where. Complete parts go into the file `kept`, and those in it are
+    not measured again."""
     from octopus_study.studies.comparison import measure_plan
     from octopus_study.studies.context import make_context, write_run
     from octopus_study.studies.processes import further_rows

@@ -159,10 +159,8 @@ def _reasons(comparison: Comparison, methods: Sequence[Method], missing: Mapping
 
 
 def measure_plan(context: Context, plan: Iterable[Part], kept: Path | None = None) -> list[Row]:
-    """All rows of a study; progress goes to the log.
-
-    With `kept`, each part that is complete is written to that file, and what is there already is not measured again.
-    """
+    """All rows of a study; progress goes to the log. With `kept`, each part that is complete is written to that file,
+    and what is there already is not measured again."""
     known = [] if kept is None else _kept_parts(kept)
     rows: list[Row] = []
     for index, part in enumerate(plan):

@@ -132,11 +132,8 @@ class Context:
         return [*settings.counts, *(settings.counts_large_gpu if large else [])]
 
     def require_room(self, count: int) -> None:
-        """Raise `Unavailable` if a batch of `count` objects does not fit.
-
-        The host holds the expected result, what it is made of, and the result or a copy of it; the device the result
-        and the published intermediate.
-        """
+        """Raise `Unavailable` if a batch of `count` objects does not fit. The host holds the expected result, what it
+        is made of, and the result or a copy of it; the device the result and the published intermediate."""
         height, width = self.config.crop.size
         crop = height * width * self.workload.frame.shape[2]
         values, different = count * crop, min(count, len(self.workload.pool)) * crop
@@ -147,19 +144,15 @@ class Context:
             require_room(f"a result of {count} objects", "cuda", 5 * values)
 
     def host_clock(self, kind: type[HostClock] = HostClock, **options: Any) -> HostClock:
-        """Wall time to the synchronised result; beside a GPU each run follows an untimed one of the same method.
-
-        A clock of another `kind`, or with `options` of its own, only does what these say.
-        """
+        """Wall time to the synchronised result; beside a GPU each run follows an untimed one of the same method. A
+        clock of another `kind`, or with `options` of its own, only does what these say."""
         plain = {"warm": self.device == "cuda"} if kind is HostClock and not options else options
         return kind(self._synchronize(), self.throttle, **plain)
 
     @property
     def kernel_layer(self) -> str:
-        """Layer of the work alone: events with a cold L2 on a GPU, wall time on a CPU.
-
-        A CPU has no cold state that could be made at will; its output is larger than its caches.
-        """
+        """Layer of the work alone: events with a cold L2 on a GPU, wall time on a CPU. A CPU has no cold state that
+        could be made at will; its output is larger than its caches."""
         return "host" if self.device == "cpu" else "device"
 
     def clock(self, layer: str) -> Clock:

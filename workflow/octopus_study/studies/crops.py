@@ -81,11 +81,9 @@ def checked_rows(
 
 
 def check(job: CropJob, methods: Sequence[Method], expected: NDArray[np.float32], every: int = 1) -> dict[str, Answer]:
-    """The answers of a job's methods, one by one; its memory is poisoned before each.
-
-    With `every`, `expected` holds each `every`-th crop, and the others are not compared. A method without a result
-    has the answer ``n/a``. One that writes into the job's inputs has another answer, and the next ones get them mended.
-    """
+    """The answers of a job's methods, one by one; its memory is poisoned before each. With `every`, `expected` holds
+    each `every`-th crop, and the others are not compared. A method without a result has the answer ``n/a``. One that
+    writes into the job's inputs has another answer, and the next ones get them mended."""
     answers: dict[str, Answer] = {}
     job.mend()
     for method in methods:

@@ -12,11 +12,9 @@ from octopus.backends import cache
 
 
 def compiled(**options: Any) -> Callable[[Callable], Callable]:
-    """`numba.njit(cache=True, ...)` whose cache also notices a change in the library's kernel files.
-
-    Numba compares the date of the function's own file alone, so the folder carries the digest of all of them.
-    The folder is a process-wide setting of Numba that it reads when a function is decorated; it is put back.
-    """
+    """`numba.njit(cache=True, ...)` whose cache also notices a change in the library's kernel files. Numba compares the
+    date of the function's own file alone, so the folder carries the digest of all of them. The folder is a process-wide
+    setting of Numba that it reads when a function is decorated; it is put back."""
 
     def decorate(function: Callable) -> Callable:
         before = numba.config.CACHE_DIR

@@ -24,10 +24,8 @@ def wait(microseconds):
 
 def read_words(source, loads, sink):
     """Combine `loads` loads of 16 bytes, whatever they mean; `loads` is a multiple of four times the number of threads.
-
     Each thread has four independent loads on their way. The result is stored only if it has one value of 2^32, so that
-    the compiler leaves out none of them.
-    """
+    the compiler leaves out none of them."""
     threads = np.int64(cuda.gridDim.x) * cuda.blockDim.x
     at = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     found = np.uint32(0)

@@ -22,11 +22,8 @@ _saturate_uint8 = cuda.jit(device=True)(geometry.saturate_uint8)
 
 @cuda.jit
 def crop_resize(frame, metadata, crops, first):
-    """Grid (blocks per crop, crops); thread `t` of a crop takes pixels `t`, `t + all threads`, …
-
-    `frame` (H, W, C) uint8, `metadata` (N, 8) int32, `crops` (N, height, width, C) uint8; `first` is the item of
-    block row 0.
-    """
+    """Grid (blocks per crop, crops); thread `t` of a crop takes pixels `t`, `t + all threads`, … `frame` (H, W, C)
+    uint8, `metadata` (N, 8) int32, `crops` (N, height, width, C) uint8; `first` is the item of block row 0."""
     item = first + cuda.blockIdx.y
     height, width, channels = crops.shape[1], crops.shape[2], crops.shape[3]
     x, y, w, h = metadata[item, 0], metadata[item, 1], metadata[item, 2], metadata[item, 3]

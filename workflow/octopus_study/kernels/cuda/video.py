@@ -27,10 +27,8 @@ def byte(word, at):
 
 
 def to_rgb(luma, chroma, words, rgb):
-    """Two rows of a frame in each row of blocks; `words` is a quarter of its width, whose pitch it is, too.
-
-    Words of the result go through shared memory, so that neighbouring threads write neighbouring words.
-    """
+    """Two rows of a frame in each row of blocks; `words` is a quarter of its width, whose pitch it is, too. Words of
+    the result go through shared memory, so that neighbouring threads write neighbouring words."""
     staged = cuda.shared.array(STAGED, np.uint32)
     lane, first, pair = cuda.threadIdx.x, cuda.blockIdx.x * THREADS, cuda.blockIdx.y
     if first + lane < words:

@@ -57,10 +57,8 @@ RC = {
 def new_figure(
     height: float, rows: int = 1, columns: int = 1, *, width: float = WIDTH, **options: Any
 ) -> tuple[Figure, Any]:
-    """Return a figure of the given size in inches and its axes (always a 2-D array).
-
-    Figures are made without pyplot, so that drawing changes no global state and needs no display.
-    """
+    """Return a figure of the given size in inches and its axes (always a 2-D array). Figures are made without pyplot,
+    so that drawing changes no global state and needs no display."""
     with mpl.rc_context(RC):
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
@@ -71,10 +69,7 @@ def new_figure(
 
 def finish(figure: Figure, footer: str, synthetic: bool, real: str = "VisDrone") -> Bbox:
     """Write below the figure what it shows, stamp it where data are synthetic and stand in for `real` ones, and return
-    the area to save.
-
-    Footer and stamp lie outside of the laid-out figure, so they can't cover anything.
-    """
+    the area to save. Footer and stamp lie outside of the laid-out figure, so they can't cover anything."""
     width, height = figure.get_size_inches()
     text = textwrap.fill(footer, round(20 * width))
     figure.text(0.005, -0.04 / height, text, fontsize=6.5, color=GREY, va="top")
@@ -90,10 +85,8 @@ def finish(figure: Figure, footer: str, synthetic: bool, real: str = "VisDrone")
 
 
 def save(figure: Figure, stem: Path, area: Bbox) -> tuple[Path, Path]:
-    """Save as PDF (vector, without a date, so that equal data give equal files) and PNG.
-
-    The PDF is cut off above the footer: it goes into a paper, whose caption says the same.
-    """
+    """Save as PDF (vector, without a date, so that equal data give equal files) and PNG. The PDF is cut off above the
+    footer: it goes into a paper, whose caption says the same."""
     _leave_shaping_out()
     paper = Bbox([[area.x0, 0], [area.x1, area.y1]])
     with mpl.rc_context(RC), whole_files(stem.parent) as folder:
@@ -133,10 +126,8 @@ def errors(numbers: list[Number], scale: float = 1.0) -> list[list[float]]:
 
 
 def stacked(charts: list[float], legend: float, note: str = "") -> tuple[Figure, list[Any], Any]:
-    """Return a figure with a part per chart (heights in inches), and a part for a legend below them.
-
-    `note` stands at the very bottom. Each has its own room, so that none can cover another.
-    """
+    """Return a figure with a part per chart (heights in inches), and a part for a legend below them. `note` stands at
+    the very bottom. Each has its own room, so that none can cover another."""
     lines = textwrap.fill(note, NOTE_WIDTH)
     below = [legend, note_height(note)] if note else [legend]
     heights = [*charts, *below]

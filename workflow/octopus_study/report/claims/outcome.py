@@ -37,11 +37,9 @@ class Outcome(NamedTuple):
 def decide(
     number: Number, limits: Limits, *, floor: float = 0.0, exact: bool = False, windows: bool = False
 ) -> Outcome:
-    """Judge a number by what a rule allows.
-
-    `floor` is the noise floor as a fraction, NaN where it was to be known and isn't. An `exact` number was computed or
-    counted, so that its value decides; an interval of `windows` is of a few long ones, or processes, and not of blocks.
-    """
+    """Judge a number by what a rule allows. `floor` is the noise floor as a fraction, NaN where it was to be known and
+    isn't. An `exact` number was computed or counted, so that its value decides; an interval of `windows` is of a few
+    long ones, or processes, and not of blocks."""
     size = size_of(number.unit)
     low, high = number.low * size, number.high * size
     if exact or not math.isfinite(low + high):

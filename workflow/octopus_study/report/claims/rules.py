@@ -164,10 +164,8 @@ class Rule(BaseModel):
 
 
 class Precondition(Rule):
-    """What must be so on a machine before a claim means anything there; `text` says it.
-
-    With `beside` the verdict is given all the same, and a second sentence says that it isn't so.
-    """
+    """What must be so on a machine before a claim means anything there; `text` says it. With `beside` the verdict is
+    given all the same, and a second sentence says that it isn't so."""
 
     text: str
     beside: bool = False
@@ -204,10 +202,8 @@ class Claim(Rule):
 
 
 def load_claims(path: str | Path) -> list[Claim]:
-    """Read the claims; `InputError` where one lacks a field, has one that isn't known, or the id of another.
-
-    A claim is `dated` where the file beside it has its rule as it is.
-    """
+    """Read the claims; `InputError` where one lacks a field, has one that isn't known, or the id of another. A claim is
+    `dated` where the file beside it has its rule as it is."""
     records, dates = claim_records(Path(path).read_text(encoding="utf-8")), rule_dates(Path(path).with_name(DATES))
     claims = [_claim(record, path) for record in records]
     claims = [claim.model_copy(update={"dated": dates.get((claim.id, claim.digest), "")}) for claim in claims]

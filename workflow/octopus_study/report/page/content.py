@@ -117,11 +117,9 @@ def sections(frame: Frame) -> list[dict[str, Any]]:
 
 
 def all_numbers(frame: Frame, traces: Mapping[str, list[str]]) -> dict[str, Any]:
-    """Return the numbers by column, and the traces of numbers and claims: each line once, and its place in each.
-
-    Like lines stand together, and a number's places are steps from those of the number before: half as many bytes when
-    compressed.
-    """
+    """Return the numbers by column, and the traces of numbers and claims: each line once, and its place in each. Like
+    lines stand together, and a number's places are steps from those of the number before: half as many bytes when
+    compressed."""
     drawn = {name for names in uses.read_by_figures(frame).values() for name in names}
     columns: dict[str, list[Any]] = {}
     for number in frame:

@@ -47,10 +47,8 @@ def percentiles_of_sizes(run: Run) -> Iterator[Number]:
 
 def shares_of_sizes(run: Run) -> Iterator[Number]:
     """Yield what the source says of the real boxes: how many times its pixels a median box has when it is padded to the
-    largest, and at most which share has both sides within 16 to 60 px.
-
-    That share is the lesser of those of widths and of heights: rows hold the percentiles of each side alone.
-    """
+    largest, and at most which share has both sides within 16 to 60 px. That share is the lesser of those of widths and
+    of heights: rows hold the percentiles of each side alone."""
     rows = run.rows[run.rows["quantity"].isin(QUANTILES) & (run.rows["workload"] == "visdrone")]
     for dataset, chosen in rows.groupby("dataset"):
         percentiles = chosen.pivot(index="block", columns="quantity", values="value").reindex(columns=QUANTILES)

@@ -281,10 +281,8 @@ def paced(run: Run) -> Iterator[Number]:
 
 def published_ratios(frame: Frame) -> Iterator[Number]:
     """Yield the time, power and energy of one launch over N, how much of the energy's ratio is not the time's, and the
-    highest power under load over idle: below one is the plainest symptom of a table that is wrong.
-
-    Energy is time x power throughout, since the wrong table prints no energies.
-    """
+    highest power under load over idle: below one is the plainest symptom of a table that is wrong. Energy is time x
+    power throughout, since the wrong table prints no energies."""
     for table in TABLES:
         logs, loads, where = [], [], Key(PUBLISHED, "derived", table)
         for n in look.published_counts(frame, table):

@@ -165,10 +165,8 @@ def _rows(
 
 
 def too_slow(seconds: Mapping[str, float], blocks: int, limit: float) -> dict[str, str]:
-    """Which methods are left out, slowest first, so that the least number of blocks takes no longer than `limit`.
-
-    Those of `KEPT` never are; the base counts twice.
-    """
+    """Which methods are left out, slowest first, so that the least number of blocks takes no longer than `limit`. Those
+    of `KEPT` never are; the base counts twice."""
     runs = blocks + WARM_UP_RUNS
     left, total = {}, sum(seconds.values()) + seconds.get(BASE, 0.0)
     for name in sorted(seconds, key=lambda name: -seconds[name]):

@@ -51,10 +51,8 @@ def rows(context: Context, part: Part, boxes: NDArray[np.int32], missing: Mappin
 
 
 def probe(method: str, device: str, boxes: list[list[int]], size: list[int], frame_shape: list[int]) -> MemoryProbe:
-    """A method that has run once on one crop, and what it does with all.
-
-    The sizes of the boxes matter (padding), the pixels don't, so that no data are read here.
-    """
+    """A method that has run once on one crop, and what it does with all. The sizes of the boxes matter (padding), the
+    pixels don't, so that no data are read here."""
     frame, all_boxes = np.zeros(frame_shape, np.uint8), np.array(boxes, np.int32).reshape(-1, 4)
     alive: list[CropMethod] = []
 
@@ -79,11 +77,8 @@ def probe(method: str, device: str, boxes: list[list[int]], size: list[int], fra
 
 
 class LateResult:
-    """A job's result on the GPU whose memory is taken when someone asks for it.
-
-    Methods that write into memory of their own then don't hold the job's as well. On a CPU untouched memory is not
-    resident anyway.
-    """
+    """A job's result on the GPU whose memory is taken when someone asks for it. Methods that write into memory of their
+    own then don't hold the job's as well. On a CPU untouched memory is not resident anyway."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape, self.dtype = shape, np.dtype(np.float32)

@@ -57,11 +57,9 @@ class Device:
 
 
 class PlacedPipeline:
-    """A pipeline with memory of its own on the device; two that share weights must not run at the same time.
-
-    Its inputs have `sides` buffers, so that one can be filled while another is read. From ordinary, `pageable`, memory
-    of the host a copy has to wait.
-    """
+    """A pipeline with memory of its own on the device; two that share weights must not run at the same time. Its inputs
+    have `sides` buffers, so that one can be filled while another is read. From ordinary, `pageable`, memory of the host
+    a copy has to wait."""
 
     def __init__(
         self, device: Device, pipeline: Pipeline, stream: Any = None, sides: int = 1, pageable: bool = False

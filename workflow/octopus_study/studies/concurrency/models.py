@@ -81,11 +81,9 @@ def load(device: str = "cpu") -> tuple[Any, Any]:
 
 
 def build(names: Iterable[str], frame: NDArray[np.uint8], seed: int, torch: Any, zoo: Any) -> dict[str, Pipeline]:
-    """Build pipelines on the host; the weights of one don't depend on whether the other is built too.
-
-    `frame`, (H, W, 3), is where the images are cut from, read beyond its sides from the other side on; `torch` and
-    `zoo` are from `load`.
-    """
+    """Build pipelines on the host; the weights of one don't depend on whether the other is built too. `frame`, (H, W,
+    3), is where the images are cut from, read beyond its sides from the other side on; `torch` and `zoo` are from
+    `load`."""
     pipelines = {}
     for name in names:
         with torch.random.fork_rng(devices=[]):

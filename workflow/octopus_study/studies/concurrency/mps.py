@@ -69,10 +69,8 @@ class Mps:
         return {client for clients in lists for client in clients}
 
     def wait_for(self, workers: Iterable[int], seconds: float = 5.0) -> str:
-        """Wait until exactly these processes are attached; say what is wrong, or nothing.
-
-        One that is missing runs without MPS, one more would mean that somebody else is served.
-        """
+        """Wait until exactly these processes are attached; say what is wrong, or nothing. One that is missing runs
+        without MPS, one more would mean that somebody else is served."""
         wanted, until = set(workers), time.monotonic() + seconds
         while (clients := self.clients()) != wanted:
             if time.monotonic() >= until:

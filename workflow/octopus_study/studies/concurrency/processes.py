@@ -77,10 +77,8 @@ class Child:
         self.device.synchronize()
 
     def run(self) -> dict[str, int]:
-        """Run once; returns when each pipeline was ready, on the clock that all processes of a machine share.
-
-        It has no garbage collector: neither do the arms in the parent's process have it.
-        """
+        """Run once; returns when each pipeline was ready, on the clock that all processes of a machine share. It has no
+        garbage collector: neither do the arms in the parent's process have it."""
         assert self.method is not None
         started = time.perf_counter_ns()
         gc.disable()
@@ -148,10 +146,8 @@ class Processes:
 
 
 class Pool:
-    """All processes of a run, with or without the two arms of two processes; a context manager that ends them.
-
-    `free` says how much memory of the GPU is free, in bytes; tests have their own `make` and `mps`.
-    """
+    """All processes of a run, with or without the two arms of two processes; a context manager that ends them. `free`
+    says how much memory of the GPU is free, in bytes; tests have their own `make` and `mps`."""
 
     def __init__(
         self,

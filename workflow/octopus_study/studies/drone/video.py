@@ -36,11 +36,9 @@ class Footage:
 
 
 class Video:
-    """Frames on the host, in page-locked memory beside a GPU, the boxes of each, and memory for the crops of one.
-
-    The frames of `ring`, (R, H, W, C) uint8, come over and over; `boxes` has one array (N, 4) per frame, on the host.
-    `number` is that of the frame that is worked on; set it to turn to another one.
-    """
+    """Frames on the host, in page-locked memory beside a GPU, the boxes of each, and memory for the crops of one. The
+    frames of `ring`, (R, H, W, C) uint8, come over and over; `boxes` has one array (N, 4) per frame, on the host.
+    `number` is that of the frame that is worked on; set it to turn to another one."""
 
     def __init__(
         self,

@@ -76,10 +76,8 @@ class Order:
 
 
 def in_processes(orders: Sequence[Order], folder: Path) -> Iterator[Row]:
-    """The rows of all orders; those of one that failed say why.
-
-    `folder` holds `image.npy`, the image at its greatest width, (H, W, 3) uint8.
-    """
+    """The rows of all orders; those of one that failed say why. `folder` holds `image.npy`, the image at its greatest
+    width, (H, W, 3) uint8."""
     log.info("%d processes, one after the other", len(orders))
     for order in orders:
         try:

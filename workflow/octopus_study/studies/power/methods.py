@@ -60,11 +60,9 @@ def _frame(run: Callable[[], object], synchronize: Callable[[], object]) -> None
 
 
 def check_room(context: Context, count: int) -> None:
-    """Raise `Unavailable` if a batch of `count` objects does not fit.
-
-    The device holds the result and what the two-pass methods put between their passes. The host holds, of the crops
-    that are compared, the reference with its store, which grows from count to count, and their copy.
-    """
+    """Raise `Unavailable` if a batch of `count` objects does not fit. The device holds the result and what the two-pass
+    methods put between their passes. The host holds, of the crops that are compared, the reference with its store,
+    which grows from count to count, and their copy."""
     height, width = context.config.crop.size
     crop = height * width * context.workload.frame.shape[2]
     compared, work = -(-count // every_checked(count, CHECKED)), BYTES_PER_VALUE * count * crop

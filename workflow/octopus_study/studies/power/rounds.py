@@ -88,10 +88,8 @@ class Rounds:
         return case.row(ENERGY, layer, DISCARDED, "count", len(self.discarded))
 
     def _lacks_energies(self) -> bool:
-        """Whether a sensor that failed for a moment left a method with too few energies.
-
-        A method that never had one gets no further rounds: what keeps it from one is there to stay.
-        """
+        """Whether a sensor that failed for a moment left a method with too few energies. A method that never had one
+        gets no further rounds: what keeps it from one is there to stay."""
         names = {name for windows in self.kept.values() for name in windows} - set(self.failed)
         counts = (sum(taken.energy is not None for _, taken in self.of(name)) for name in names)
         return any(0 < energies < self.least for energies in counts)

@@ -158,10 +158,8 @@ def _energy_rows(place: Place, energy: WindowEnergy) -> list[Row]:
 
 
 def trace_rows(case: Case, trace: Trace, spans: Sequence[Span], zero_ns: int) -> list[Row]:
-    """Rows of the trace: each update of the sensor, or means of 50 ms where it is quicker than that.
-
-    `block` is the number of milliseconds since `zero_ns`.
-    """
+    """Rows of the trace: each update of the sensor, or means of 50 ms where it is quicker than that. `block` is the
+    number of milliseconds since `zero_ns`."""
     rows: dict[int, Row] = {}
     spans = sorted(spans)
     for at_ns, power in _points(trace):
@@ -183,11 +181,9 @@ def _points(trace: Trace) -> list[tuple[int, Watt]]:
 
 
 def _means(read: Sequence[tuple[int, Watt]]) -> Iterator[tuple[int, Watt]]:
-    """Yield the middles of stretches of 50 ms and the mean powers there.
-
-    The mean is the integral over the stretch, and not the mean of its readings, of which it holds now two, now three:
-    so the stored trace has the energy of the readings.
-    """
+    """Yield the middles of stretches of 50 ms and the mean powers there. The mean is the integral over the stretch, and
+    not the mean of its readings, of which it holds now two, now three: so the stored trace has the energy of the
+    readings."""
     times = [at for at, _ in read]
     for start in range(-(-times[0] // STORED_NS) * STORED_NS, times[-1] // STORED_NS * STORED_NS, STORED_NS):
         end = start + STORED_NS

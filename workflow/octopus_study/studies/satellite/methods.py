@@ -140,10 +140,8 @@ class NLaunches:
 
 
 class Padded:
-    """A batch of items as large as the largest tile, each judged whole by one launch of the same kernel.
-
-    The batch is one tall image whose tiles are the items; their means count the padding, which is taken out again.
-    """
+    """A batch of items as large as the largest tile, each judged whole by one launch of the same kernel. The batch is
+    one tall image whose tiles are the items; their means count the padding, which is taken out again."""
 
     def __init__(self, job: TileJob) -> None:
         self.job = job
@@ -158,10 +156,8 @@ class Padded:
         self.flags = np.full(len(job.tiles), SPOILT, np.uint8)
 
     def run(self) -> None:
-        """From the scene on the host to the flags on the host: a copy of each tile, and one launch over all.
-
-        Flags come from sums over the tiles alone; they are integers, so that the way over means is exact.
-        """
+        """From the scene on the host to the flags on the host: a copy of each tile, and one launch over all. Flags come
+        from sums over the tiles alone; they are integers, so that the way over means is exact."""
         job = self.job
         for item, (x1, y1, x2, y2) in enumerate(job.tiles.tolist()):
             first = item * self._height

@@ -23,9 +23,7 @@ def shared_count(context: Context) -> int:
 
 def launch_parts(context: Context) -> Iterator[Part]:
     """Time of 1, 2, 4, … launches that do nothing and one synchronisation; the overhead is the slope over their number.
-
-    The kernels are empty but take the arguments of the real ones, since passing them is part of every launch.
-    """
+    The kernels are empty but take the arguments of the real ones, since passing them is part of every launch."""
     for count in context.config.stage_timing.launches:
         case = context.case("launch-overhead", count)
         yield Part(_launches, (Comparison(case, "launch_series", "host", LAUNCHERS[context.device]),))

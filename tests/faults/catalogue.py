@@ -1,7 +1,5 @@
 """The catalogue of injected faults: each changes one file of a copied tree, and a check or a test must then fail."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import io

@@ -2,8 +2,6 @@
 fail there. ``python tests/faults/run.py ID ...`` takes some.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

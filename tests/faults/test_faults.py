@@ -1,7 +1,5 @@
 """Every fault fits the code and names what must fail; two are injected here, the others by `make faults`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

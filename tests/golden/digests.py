@@ -5,8 +5,6 @@ Values are digested with nine digits, so that another processor's last digit is 
 reader sees them: in tables and figures.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import sys

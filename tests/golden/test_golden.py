@@ -1,7 +1,5 @@
 """Nothing that the report makes of the committed references changes by accident."""
 
-from __future__ import annotations
-
 from digests import made, stored
 
 

@@ -1,7 +1,5 @@
 """What the library's tests share. They need the library, pytest and hypothesis, and skip what takes more packages."""
 
-from __future__ import annotations
-
 import gpu
 import pytest
 

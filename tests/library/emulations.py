@@ -1,7 +1,5 @@
 """What the instructions of `octopus.kernels.cuda.ptx` do, in Python, for Numba's simulator."""
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Arrays of a library that Octopus doesn't know."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

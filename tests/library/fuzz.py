@@ -6,8 +6,6 @@ What a call is stands in `--progress` before it is made, so that it is known eve
 made as small as it can be, and raised.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Random calls of `crop_resize` and `CropPlan` on the CPU; of the kind "samples" with filters and affine maps."""
 
-from __future__ import annotations
-
 import os
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Random images of any size and layout on the CPU, resized by every function."""
 
-from __future__ import annotations
-
 import numpy as np
 from cases.images import TOPS, Pictures, called
 

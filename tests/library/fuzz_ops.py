@@ -1,7 +1,5 @@
 """Random operations on ragged batches on the CPU, by every strategy."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

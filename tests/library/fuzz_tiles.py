@@ -1,7 +1,5 @@
 """Random tiles of random images on the CPU."""
 
-from __future__ import annotations
-
 import numpy as np
 from cases.tiles import Tiles
 

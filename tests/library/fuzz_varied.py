@@ -1,7 +1,5 @@
 """Random calls of `crop_resize` and `CropPlan` on the CPU whose items differ in frame, size or shape."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

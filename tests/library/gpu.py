@@ -1,7 +1,5 @@
 """What the tests on a GPU share: waiting, streams with work on them, the sanitizer, kernels compiled side by side."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

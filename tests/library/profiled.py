@@ -1,7 +1,5 @@
 """Which functions of the library a call enters."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The examples in the library's docstrings run and print what they say."""
 
-from __future__ import annotations
-
 import ast
 import doctest
 import inspect

@@ -3,8 +3,6 @@
 `FUZZ_SECONDS` is the time of all kinds together, `FUZZ_SEED` chooses other calls.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

@@ -1,7 +1,5 @@
 """The answers lie as near to those of other libraries as the table of ``docs/parity.md`` says."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from pathlib import Path

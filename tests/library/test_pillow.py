@@ -1,7 +1,5 @@
 """Images of Pillow are read where they lie: all modes and forms of memory, and whatever is wrong with them."""
 
-from __future__ import annotations
-
 import gc
 import io
 import os

@@ -1,7 +1,5 @@
 """The memory that plans share, on a pretended GPU: which stream waits for which, and what a refusal leaves behind."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

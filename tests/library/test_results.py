@@ -1,7 +1,5 @@
 """Memory of results on the host: kept for the next result, and never while an earlier one is in use."""
 
-from __future__ import annotations
-
 import gc
 import threading
 

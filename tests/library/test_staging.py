@@ -1,7 +1,5 @@
 """Page-locked memory, without a GPU: a slot is waited for before it is written again, and keeps what its copy needs."""
 
-from __future__ import annotations
-
 import weakref
 from types import SimpleNamespace
 

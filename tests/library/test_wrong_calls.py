@@ -1,7 +1,5 @@
 """Wrong calls of all public functions: each is refused with few words that name what was asked, or rightly accepted."""
 
-from __future__ import annotations
-
 import warnings
 
 import pytest

@@ -1,7 +1,5 @@
 """Wrong calls of `RaggedBatch`."""
 
-from __future__ import annotations
-
 import sys
 from unittest import mock
 

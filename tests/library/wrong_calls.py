@@ -1,7 +1,5 @@
 """How the tables of wrong calls are written: a line per value of an argument, and what must come of it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple

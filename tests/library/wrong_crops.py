@@ -1,7 +1,5 @@
 """Wrong frames, boxes and results of `crop_resize`."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

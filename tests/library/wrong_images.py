@@ -1,7 +1,5 @@
 """Wrong calls of `octopus.images`."""
 
-from __future__ import annotations
-
 import numpy as np
 from exported import Exported
 from wrong_calls import Equal, Later, no_gpu, python, read_only, rows, same, too_much, torch

@@ -1,7 +1,5 @@
 """Wrong calls of operations on ragged batches: `ops`, `RaggedPlan`, `blockmap`, `tune`."""
 
-from __future__ import annotations
-
 import numpy as np
 from wrong_batches import BYTES, IMAGES, SEQUENCES, SHAPES, VALUES
 from wrong_calls import Equal, no_gpu, python, read_only, rows, same, torch

@@ -1,7 +1,5 @@
 """Wrong options of `crop_resize`."""
 
-from __future__ import annotations
-
 import numpy as np
 from wrong_calls import no_gpu, python, rows, same, too_much, torch
 from wrong_crops import FRAME, crop

@@ -1,7 +1,5 @@
 """Wrong calls of what works with crops: `CropPlan`, `FrameStream`, `map_back`, threads and warming up."""
 
-from __future__ import annotations
-
 import numpy as np
 from wrong_calls import Equal, no_gpu, python, rows, same, too_much, torch
 from wrong_crops import BOXES, FRAME, FRAMES, SHAPE

@@ -1,7 +1,5 @@
 """Wrong calls of what looks at tiles: `keep_tiles`, `tile_means`, `TilePlan`, and the rules that choose."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Wrong calls with lists of frames, sizes of each item, and quadrilaterals."""
 
-from __future__ import annotations
-
 import numpy as np
 from wrong_calls import Equal, rows, same
 from wrong_crops import BOXES, CHROMA, FRAME, FRAMES, LUMA, NAN

@@ -1,7 +1,5 @@
 """The notebooks run from top to bottom, on committed rows where they show results, and are kept without outputs."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

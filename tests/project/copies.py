@@ -1,7 +1,5 @@
 """A copy of the repository, in which a test changes files, and which finds what the repository's cache has."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable
 from pathlib import Path

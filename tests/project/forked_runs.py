@@ -3,8 +3,6 @@
 A line of standard input has arguments and environment of one; its exit code and what it printed come back as a line.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """On a GPU one study measures at a time, and begins when nothing else works there."""
 
-from __future__ import annotations
-
 import threading
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The command line is a thin shell with readable errors."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

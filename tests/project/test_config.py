@@ -1,7 +1,5 @@
 """The configuration: one definition, readable errors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import jsonschema

@@ -1,7 +1,5 @@
 """What the documents say exists, runs and is true, and tracked files hold nothing of one machine."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

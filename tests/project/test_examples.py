@@ -1,7 +1,5 @@
 """The programs in examples/ run as a user would run them."""
 
-from __future__ import annotations
-
 import os
 import re
 import runpy

@@ -1,7 +1,5 @@
 """Imports go down only, and the top package stays light."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What makes the workflow run, in a copy in which only the data are fetched and all later files are empty."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re

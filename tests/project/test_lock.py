@@ -1,7 +1,5 @@
 """Both pyproject.toml, environment.yml and the locks say the same, and only files that a lock knows are installed."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import re

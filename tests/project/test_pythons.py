@@ -1,8 +1,6 @@
 """The Pythons beside the one of the tests: an environment made of the lock, and a small core in it; and those that are
 refused."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The recipes of CONTRIBUTING.md, done in a copy of the repository: as many files as they say, up to the report."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

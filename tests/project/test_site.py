@@ -1,7 +1,5 @@
 """The documentation builds offline; a link, an anchor or a snippet that leads nowhere is an error."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Times that a run announces were measured."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

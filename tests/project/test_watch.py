@@ -1,7 +1,5 @@
 """Methods that end the process or never return cost a row each: a study with four of them, in a copy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 """The library's wheel alone, made of its sdist: small, without the artifact, quick to import, and right on the CPU; and
 the artifact's wheel with all that its package needs."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The workflow end to end on the embedded sample, in a copy of the repository; then what makes it run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@
 has nothing before.
 """
 
-from __future__ import annotations
-
 INIT = '''"""Study `toy`: how long adding up the sides of all boxes takes."""
 
 from __future__ import annotations

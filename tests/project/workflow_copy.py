@@ -1,7 +1,5 @@
 """A copy of the repository's workflow, and Snakemake run in it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

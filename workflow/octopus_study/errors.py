@@ -1,7 +1,5 @@
 """The exceptions of the artifact, beside those of the library."""
 
-from __future__ import annotations
-
 from octopus.errors import OctopusError
 
 

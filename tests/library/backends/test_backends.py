@@ -1,7 +1,5 @@
 """Choosing a device, the kernel cache, and what is said when a GPU is missing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from types import SimpleNamespace

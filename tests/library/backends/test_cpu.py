@@ -1,7 +1,5 @@
 """The CPU backend: kernels that are compiled once, threads that share their blocks, and processes that fork."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import multiprocessing

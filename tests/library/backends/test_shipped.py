@@ -1,7 +1,5 @@
 """Kernels that a wheel carries are taken for the GPUs that they suit, and only if they are of the sources at hand."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Calls of `crop_resize` and what they must answer: by the reference in float64, and a table for all devices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations, product
 from typing import Any, NamedTuple

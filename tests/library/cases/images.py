@@ -1,7 +1,5 @@
 """Calls of `octopus.images` and what they must answer: by the reference in float64, and a table for all devices."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Operations on ragged batches and what they must answer: by the reference in float64, and a table for all devices."""
 
-from __future__ import annotations
-
 from itertools import product, starmap
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Where the calls of the tables are made: on the CPU, and on a GPU, be it real or pretended."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ The simulator must be chosen before Numba is imported. Prints as JSON what is wr
     python tests/library/cases/simulate.py crops PART PARTS
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

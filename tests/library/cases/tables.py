@@ -1,7 +1,5 @@
 """All tables of cases."""
 
-from __future__ import annotations
-
 from cases import crops, images, ragged, tiles, varied
 
 TABLES = {

@@ -1,7 +1,5 @@
 """Every case of the tables on a GPU."""
 
-from __future__ import annotations
-
 import pytest
 
 from cases.runners import Gpu

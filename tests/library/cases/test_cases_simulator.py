@@ -1,7 +1,5 @@
 """Every case of the tables on a pretended GPU, whose kernels run in Numba's simulator; see `simulate`."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Means and flags of tiles and what they must be: NumPy's, bit for bit; and a table for all devices."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Calls of `crop_resize` whose items differ in frame or size, or are quadrilaterals: each as a call of its own says."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

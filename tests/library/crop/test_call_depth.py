@@ -1,7 +1,5 @@
 """How many files and functions of the library a call enters: a cold one in a fresh process, a warm one beside it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """What `crop_resize` promises of its answers, on the CPU; other libraries stand in `test_parity.py`."""
 
-from __future__ import annotations
-
 import hypothesis.strategies as st
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Crops on a GPU beside those of the table: interchange, streams, graphs, and nothing hidden."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product

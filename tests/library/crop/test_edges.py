@@ -1,7 +1,5 @@
 """What a user may pass in many forms, and what is refused since it would be ignored or answered wrongly."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import os

@@ -1,7 +1,5 @@
 """A plan that runs a hundred thousand times: the same answers at the end as at the beginning, and no memory lost."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import os

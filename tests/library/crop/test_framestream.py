@@ -1,7 +1,5 @@
 """`FrameStream` on the CPU, and the order in which it queues work on a pretended GPU."""
 
-from __future__ import annotations
-
 import numpy as np
 import pretended
 import pytest

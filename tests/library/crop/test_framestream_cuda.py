@@ -1,7 +1,5 @@
 """`FrameStream` and graphs on a GPU: crops belong to their frames, however many are under way."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from gpu import slow_down, synchronize

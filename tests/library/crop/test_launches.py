@@ -1,7 +1,5 @@
 """What the driver is asked to launch and to copy for a crop, on a pretended GPU; values are those of `cases`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pretended
 import pytest

@@ -1,7 +1,5 @@
 """Calls that look like one before are launched and no more, and as safe as the first; those on a GPU without one."""
 
-from __future__ import annotations
-
 import threading
 import weakref
 from functools import partial

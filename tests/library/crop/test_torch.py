@@ -1,7 +1,5 @@
 """Torch itself: tensors on the host, calls inside torch.compile, and tensors that hold no values."""
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Operators of torch: the answer of the functions, in compiled and exported graphs, with their errors."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

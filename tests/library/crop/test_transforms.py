@@ -1,7 +1,5 @@
 """`map_back`: from letterboxed items to the frame and back again."""
 
-from __future__ import annotations
-
 import hypothesis.strategies as st
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Items that differ: exactness of quadrilaterals, and what the driver is asked for on a pretended GPU."""
 
-from __future__ import annotations
-
 import numpy as np
 import pretended
 import pytest

@@ -1,7 +1,5 @@
 """Items that differ on a GPU, beside those of the table: graphs, streams, and what can't be made."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from cases.crops import random_frame

@@ -1,7 +1,5 @@
 """Frames of video, NV12 and P010, and frames whose channels lie in another order, beside those of the table."""
 
-from __future__ import annotations
-
 from itertools import product
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Images, their table, and runs of the CPU engine, for tests of the kernels without the public calls."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

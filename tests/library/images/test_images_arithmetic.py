@@ -1,7 +1,5 @@
 """The scalar arithmetic that the kernels of images share, called as plain functions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

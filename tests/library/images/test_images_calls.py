@@ -1,7 +1,5 @@
 """Calls of `octopus.images` on the CPU: forms of images, sizes, and what comes back, by the plain reference."""
 
-from __future__ import annotations
-
 import math
 import random
 import weakref

@@ -1,7 +1,5 @@
 """The CPU kernels of images against the float64 reference: every form of source, result and item."""
 
-from __future__ import annotations
-
 from itertools import product
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """`octopus.images` on a GPU: the answers of the CPU, streams, memory, graphs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from gpu import host, overwrite_freed_memory, refuse_allocation, slow_stream, synchronize

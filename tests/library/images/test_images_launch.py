@@ -1,7 +1,5 @@
 """The simple CUDA kernel of images compiles for every GPU, and is launched with the arguments that it has."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What calls and plans of `octopus.images` copy and launch on a pretended GPU; values are those of `cases`."""
 
-from __future__ import annotations
-
 import fake_torch
 import numpy as np
 import pretended

@@ -1,7 +1,5 @@
 """Images on the host, packed for an upload or a loader's batch: by however many threads, however each of them lies."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The resizing of images against the libraries whose answers it promises: Pillow and torchvision."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from images_case import noise, run, spec_of

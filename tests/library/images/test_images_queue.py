@@ -4,8 +4,6 @@ The device functions run as Python, a lane after the other, over memory of which
 copy's bytes are in shared memory once it was waited for, and something else before.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The tensor-core kernel of images compiles, takes the images that it can do, and is launched with its arguments."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 

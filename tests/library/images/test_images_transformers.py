@@ -1,7 +1,5 @@
 """Sizes are those of the image processors of transformers, whose answers are tested in `integrations`."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

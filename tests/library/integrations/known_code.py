@@ -4,8 +4,6 @@ Prints which functions these have changed or no longer have. With `--write` thei
 the tests pass with a new version.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from importlib import import_module

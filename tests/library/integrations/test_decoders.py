@@ -1,7 +1,5 @@
 """Frames as video decoders hand them out: taken as they lie, and the crops are those of a copy."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Images of different size through torch's `DataLoader`: the batches are the images, whoever made and sent them."""
 
-from __future__ import annotations
-
 import io
 import re
 import warnings

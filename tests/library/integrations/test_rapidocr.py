@@ -4,8 +4,6 @@ OpenCV resizes bytes in fixed point and rounds halves up, so that values of a pa
 lies straight is as near; a tilted one is interpolated once here and twice there.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import warnings

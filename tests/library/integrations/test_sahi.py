@@ -1,7 +1,5 @@
 """Slices as one batch are SAHI's own, to the byte, and what is found in them is merged as by SAHI."""
 
-from __future__ import annotations
-
 import re
 import sys
 

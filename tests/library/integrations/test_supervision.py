@@ -1,7 +1,5 @@
 """Slices of supervision's `InferenceSlicer` as one batch: the same detections as slice by slice."""
 
-from __future__ import annotations
-
 import re
 import sys
 

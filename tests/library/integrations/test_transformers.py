@@ -5,8 +5,6 @@ The processors are made of their classes, so that nothing is fetched. How near v
 are normalised; torchvision's as on a GPU, which rounds once, up to one level off in 0.5 %.
 """
 
-from __future__ import annotations
-
 import copy
 import io
 import pickle

@@ -1,7 +1,5 @@
 """No kind of input, to no processor, takes the stand-in longer than the original: one image, and several."""
 
-from __future__ import annotations
-
 import io
 import statistics
 import time

@@ -5,8 +5,6 @@ bytes is one level off, the more the more values lie at halves: up to 13 % at fa
 rounded by neither, and differ by 1e-5 at most. No weights are fetched: models are made of Ultralytics' descriptions.
 """
 
-from __future__ import annotations
-
 import copy
 import os
 import re

@@ -5,8 +5,6 @@ Prints as JSON what they give unlike NumPy at their limits, whether packs give t
 where values go on behind the last offset.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

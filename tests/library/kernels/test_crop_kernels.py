@@ -1,7 +1,5 @@
 """The CUDA kernels of crops compile for every GPU that the artifact names, and as the design says; how work is cut."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

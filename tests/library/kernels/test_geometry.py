@@ -1,7 +1,5 @@
 """Boxes that reach beyond the frame: the scalar functions, and the reference against cut-outs of a padded frame."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import hypothesis.strategies as st

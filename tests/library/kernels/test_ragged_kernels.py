@@ -1,7 +1,5 @@
 """The kernels on ragged batches without a GPU: answers in Numba's simulator, and PTX for every GPU named."""
 
-from __future__ import annotations
-
 import re
 from itertools import product
 

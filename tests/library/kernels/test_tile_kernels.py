@@ -1,7 +1,5 @@
 """The kernel of tile sums without a GPU: PTX for every GPU named, and its grids; its answers stand in `cases.tiles`."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Block maps: what each strategy stores."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Operations on ragged batches on the CPU: every strategy gives the same bits, and the reference's answer."""
 
-from __future__ import annotations
-
 import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Operations on ragged batches on a GPU: the bits of the CPU, every strategy, every kind of array, beyond 2**31."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What a `RaggedPlan` hands to the driver, without a GPU: host memory stands for its memory, NumPy for the kernel."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np

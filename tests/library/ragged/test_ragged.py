@@ -1,7 +1,5 @@
 """`RaggedBatch`: round trips, views, and what it refuses."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import warnings

@@ -1,7 +1,5 @@
 """Ragged batches of torch itself, on the CPU and the GPU, and of the other libraries that keep arrays there."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

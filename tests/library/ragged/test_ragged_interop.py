@@ -1,7 +1,5 @@
 """Ragged batches from and to Arrow; packages that are missing."""
 
-from __future__ import annotations
-
 import hypothesis.strategies as st
 import numpy as np
 import pytest

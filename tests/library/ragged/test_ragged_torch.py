@@ -1,7 +1,5 @@
 """Ragged batches from and to torch, with a stand-in for it; `test_ragged_cuda.py` does the same with torch itself."""
 
-from __future__ import annotations
-
 import sys
 
 import fake_torch

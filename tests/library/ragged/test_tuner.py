@@ -1,7 +1,5 @@
 """The tuner: its probes' lookups are live, its choice follows from its evidence and is kept per device."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

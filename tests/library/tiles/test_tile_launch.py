@@ -1,7 +1,5 @@
 """What tiles are launched with on a pretended GPU; values are those of `cases`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pretended
 import pytest

@@ -1,7 +1,5 @@
 """Means and flags of tiles on the CPU against NumPy, the rules that choose tiles, and what is refused."""
 
-from __future__ import annotations
-
 import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor

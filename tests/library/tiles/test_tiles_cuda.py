@@ -1,7 +1,5 @@
 """`keep_tiles` and `TilePlan` on a GPU: the CPU's very bits, interchange, graphs, streams, and nothing hidden."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A small job for every method on crops, and what each should answer."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 

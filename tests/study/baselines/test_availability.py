@@ -1,7 +1,5 @@
 """A package that is missing or broken is a reason, never a crash."""
 
-from __future__ import annotations
-
 import sys
 from unittest.mock import MagicMock
 

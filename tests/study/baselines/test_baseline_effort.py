@@ -3,8 +3,6 @@
 The libraries themselves are replaced by what counts their calls, so that none has to be installed.
 """
 
-from __future__ import annotations
-
 import time
 from types import SimpleNamespace
 from unittest.mock import MagicMock

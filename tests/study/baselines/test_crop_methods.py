@@ -1,7 +1,5 @@
 """Every method on crops gives the answer that its name promises, or says why it can't run here."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version

@@ -1,7 +1,5 @@
 """Baselines in C++: their sources are checked, compiled where there is a compiler, and else a reason."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The two graphs: the same bytes each time, valid, and right at every shape."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import onnxruntime

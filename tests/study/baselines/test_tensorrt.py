@@ -2,8 +2,6 @@
 executed by ONNX Runtime on the memory that was bound, and compared with the right answer. That TensorRT has what is
 called, the type stubs say (`make lint`)."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 from types import ModuleType, SimpleNamespace

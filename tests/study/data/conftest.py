@@ -1,7 +1,5 @@
 """Fixtures: a mirror with real data where there is one, small stand-ins, and an HTTP server with faults."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import resource

@@ -1,7 +1,5 @@
 """Facts about the real data; collected only where a mirror has them (see conftest.py)."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Clips of a drone's video: the published numbers of detections, boxes of the pool, frames that pan."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

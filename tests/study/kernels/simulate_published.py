@@ -3,8 +3,6 @@
 Prints the largest difference to the reference as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -4,8 +4,6 @@ imported.
 Prints the largest difference to the conversion in float64 as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """The study's own kernels without a GPU: answers of the published ones, and PTX of the probes for every GPU named."""
 
-from __future__ import annotations
-
 import pytest
 
 from octopus.backends.cuda.compile import entry_name, to_ptx

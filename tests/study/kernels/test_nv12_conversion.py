@@ -1,7 +1,5 @@
 """The conversion of an NV12 frame ahead of its crops: its bytes, without a GPU, and PTX for every GPU named."""
 
-from __future__ import annotations
-
 from octopus.backends.cuda.compile import entry_name, to_ptx
 from octopus_study.kernels.cuda import video
 

@@ -1,7 +1,5 @@
 """The library on the data of the study: all boxes of the pool, and the published grid of tiles."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Operations on ragged batches on a GPU, through the study's jobs: every strategy, and more than 2**31 elements."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

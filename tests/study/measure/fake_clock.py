@@ -1,7 +1,5 @@
 """A clock whose methods say how long they took, so that the runner can be tested without waiting."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import numpy as np

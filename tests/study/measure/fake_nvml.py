@@ -1,7 +1,5 @@
 """An NVML whose readings are set by the test; what isn't set raises, as where it is unsupported."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Targets of `measure_memory`, imported by its fresh process."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

@@ -1,7 +1,5 @@
 """Files are written whole or not at all: what was there stays until the new one is complete."""
 
-from __future__ import annotations
-
 import errno
 import resource
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A CUDA graph's way through the driver, with a driver that notes its calls."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """Machine facts: complete where the machine answers, None where it doesn't, never an exception."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

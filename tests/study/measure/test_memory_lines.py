@@ -1,7 +1,5 @@
 """The four lines of memory, measured in fresh processes."""
 
-from __future__ import annotations
-
 import pytest
 from memory_targets import MIB
 

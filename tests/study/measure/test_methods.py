@@ -1,7 +1,5 @@
 """The check of answers before any timing."""
 
-from __future__ import annotations
-
 import logging
 import math
 

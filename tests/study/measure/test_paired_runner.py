@@ -1,7 +1,5 @@
 """The paired runner with a fake clock: order, stop rule, failures, throttling."""
 
-from __future__ import annotations
-
 import gc
 import time
 from collections import Counter

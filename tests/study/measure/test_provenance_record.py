@@ -1,7 +1,5 @@
 """Provenance: complete, valid, and bound to the rows beside it."""
 
-from __future__ import annotations
-
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows: what is valid, and that a file gives back what was written."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

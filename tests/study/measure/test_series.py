@@ -1,7 +1,5 @@
 """Series of steps with a fake clock: every step once, together or method by method, and the pace of releases."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

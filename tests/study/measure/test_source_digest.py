@@ -1,7 +1,5 @@
 """Digests: what changes them, and what doesn't."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

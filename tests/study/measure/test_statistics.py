@@ -1,7 +1,5 @@
 """Intervals, verdicts and fits: known answers, coverage by simulation, speed."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Watchers of throttling: what they see, and that they say when they can't."""
 
-from __future__ import annotations
-
 import sys
 from types import SimpleNamespace
 

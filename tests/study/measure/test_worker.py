@@ -1,7 +1,5 @@
 """Processes that work for this one: what they answer, and what is said when they die, hang or speak too much."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

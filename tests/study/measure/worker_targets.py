@@ -1,7 +1,5 @@
 """What a worker's process is told to call in tests."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A bench in simulated time: the files or calls of a real source follow a device, while the time passes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

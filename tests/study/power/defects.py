@@ -1,7 +1,5 @@
 """Stored runs with one defect each, as data: the rule of the linter that alone must catch it, and what is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Healthy fakes of the two kinds of sensor: files and an NVML that follow the watts that a test sets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

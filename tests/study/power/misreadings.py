@@ -4,8 +4,6 @@ Nothing here takes real time: the bench moves the clock, the device and the sens
 injected, tests it if it is a bench, lints it if it is a table, and says which rule refused it.
 """
 
-from __future__ import annotations
-
 import math
 import shutil
 from collections.abc import Callable

@@ -13,8 +13,6 @@ The study itself runs, in the time of a simulated machine: so a test can spoil o
 value here was measured.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

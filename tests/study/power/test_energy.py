@@ -1,7 +1,5 @@
 """The energy of a window: exact on a known trace, by both ways, and none where it can't be known."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace

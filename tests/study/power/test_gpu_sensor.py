@@ -1,7 +1,5 @@
 """A real GPU board: the sensor passes the power-on test, and a window's energy is known by two ways."""
 
-from __future__ import annotations
-
 import pytest
 
 from octopus_study.power.energy import idle_power, window_energy

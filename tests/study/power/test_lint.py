@@ -1,7 +1,5 @@
 """The results linter: whole runs pass, one rule alone catches each defect, and both voltage tables are refused."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

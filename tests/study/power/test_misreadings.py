@@ -1,7 +1,5 @@
 """Every misreading of the rule table is refused by its rule, healthy sensors are not, and no rule stands for show."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Units live in the types: nothing becomes a power or an energy that wasn't one where it was read."""
 
-from __future__ import annotations
-
 import math
 import pickle
 

@@ -1,7 +1,5 @@
 """The sampler: readings on a beat from a process of its own, failures kept as failures, and no silence when it dies."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The power-on test against a machine in simulated time: healthy boards pass, and the proof comes from nowhere else."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

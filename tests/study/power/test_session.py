@@ -1,7 +1,5 @@
 """A session gives a sensor only behind a test that it passed, in real time and with the sampler's own process."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import json

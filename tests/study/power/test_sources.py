@@ -1,7 +1,5 @@
 """Both sensors against healthy and broken files and boards, the choice between them, and what the doctor says."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import shutil

@@ -1,7 +1,5 @@
 """Windows: long enough for the sensor, whole frames, and a load that is there before and after."""
 
-from __future__ import annotations
-
 import pytest
 from synthetic_power import Machine
 

@@ -1,8 +1,6 @@
 """Runs for the tests of the report: committed rows of a GPU and of a CPU, few blocks of them, under the name and with
 the data set that a test wants."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Collection

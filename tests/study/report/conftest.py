@@ -1,7 +1,5 @@
 """Reports over few blocks of committed runs, built once per session."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What of a figure is cut off, found while it is drawn."""
 
-from __future__ import annotations
-
 import json
 from functools import lru_cache
 from pathlib import Path

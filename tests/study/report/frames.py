@@ -1,7 +1,5 @@
 """Numbers for tests: made by hand, and found by a pattern of their ids; reports, and the lines of their tables."""
 
-from __future__ import annotations
-
 import math
 import re
 import shutil

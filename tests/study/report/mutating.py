@@ -1,7 +1,5 @@
 """Rows of a study, damaged as a slow, broken or poor machine might leave them, and what a reader then sees of them."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 import re

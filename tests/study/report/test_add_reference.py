@@ -1,7 +1,5 @@
 """Only a vetted run becomes a reference; a refused one leaves nothing behind."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

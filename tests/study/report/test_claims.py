@@ -1,7 +1,5 @@
 """Verdicts follow from rules, on the whole interval, and only where a claim can be measured."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -5,8 +5,6 @@ takes both machines, draws all, and damages six methods, quantities, layers, wor
 OCTOPUS_FUZZ_ROWS=all takes every one (about an hour).
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Iterator

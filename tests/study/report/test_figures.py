@@ -1,7 +1,5 @@
 """Every figure is drawn for every mix of runs, as PDF and PNG, with nothing cut off at the edges."""
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

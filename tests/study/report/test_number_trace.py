@@ -1,7 +1,5 @@
 """``octopus trace`` says where a number comes from and where it is used."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

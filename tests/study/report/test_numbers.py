@@ -1,7 +1,6 @@
 """Frame follow from the rows: medians, paired ratios, slopes, parts of the saving; each has a source."""
 
-from __future__ import annotations
-
+import csv
 import math
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from frames import TIME, number
 from octopus.errors import InputError
 from octopus_study.report.build import build_numbers
 from octopus_study.report.frame import Frame
+from octopus_study.report.published import COLUMNS, published_numbers
 
 PLACE = f"{GPU}.stage_timing.visdrone.n1000"
 
@@ -68,3 +68,35 @@ def test_two_numbers_of_one_id_are_refused() -> None:
 def test_nothing_to_report_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No results to report"):
         build_numbers(tmp_path / "absent", tmp_path / "empty", PUBLISHED, tmp_path / "numbers.csv")
+
+
+@pytest.fixture(scope="module")
+def published() -> Frame:
+    return Frame(published_numbers(PUBLISHED))
+
+
+@pytest.mark.parametrize("path", sorted(PUBLISHED.glob("*.csv")), ids=lambda path: path.stem)
+def test_every_row_has_a_value_a_unit_and_a_source(path: Path) -> None:
+    with open(path, newline="", encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            assert row["value"] or row["low"] or row["high"] or row.get("printed")
+            assert row["source"][:2] in {"P1", "P2", "P3", "P4"} and row["unit"]
+
+
+def test_words_and_lists_are_no_exact_numbers(published: Frame) -> None:
+    equal = published["published.block_metadata_gain.rtx-4090.memory-bound.speedup_over_thread_search"]
+    assert (equal.text, equal.value == equal.value) == ("about equal", False)
+    streams = published["published.two_models.two-streams.time"]
+    assert (streams.text, streams.low, streams.value == streams.value) == ("≈ 430 ms or worse", 430.0, False)
+    assert published.text("published.image_shape.patches.batch") == "1, 2, 4, 8, 16"
+    assert published.text("published.stated_limits.per-pixel-independent-on-balanced-batches.gain") == "no gain"
+
+
+def test_all_four_documents_are_there(published: Frame) -> None:
+    assert {number.note[:2] for number in published} == {"P1", "P2", "P3", "P4"}
+
+
+def test_a_table_without_its_columns_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("n,value\n1,2\n")
+    with pytest.raises(InputError, match=COLUMNS[0]):
+        list(published_numbers(tmp_path))

@@ -1,7 +1,5 @@
 """The results page: what is in it without a browser, and what it does in headless Chromium where one is installed."""
 
-from __future__ import annotations
-
 import gzip
 import html
 import json

@@ -1,7 +1,5 @@
 """The paper is typeset from any mix of runs, and names no number that isn't in numbers.csv."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

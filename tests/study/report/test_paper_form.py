@@ -2,8 +2,6 @@
 
 And what the supplement must have: everything."""
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

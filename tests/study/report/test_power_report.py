@@ -1,7 +1,5 @@
 """The report of power: energies taken apart, nothing from a refused or absent sensor, and every gap with its reason."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable

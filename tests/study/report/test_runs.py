@@ -1,7 +1,5 @@
 """Rows are reported only when they are those that were measured; each file that isn't is named."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import shutil

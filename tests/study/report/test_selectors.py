@@ -1,7 +1,5 @@
 """A selector takes exactly the rows that a number rests on."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What single studies derive by a rule of their own, and say where rows are missing or of another answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace

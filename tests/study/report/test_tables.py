@@ -1,7 +1,5 @@
 """Tables in both formats say the same, mark what is synthetic, and leave no silent gap."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Digits and units as a reader sees them."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

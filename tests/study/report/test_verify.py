@@ -1,7 +1,5 @@
 """``octopus verify`` is green on what was built of the rows, and red where something differs."""
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What figures and tables say where no run of their study is shown, or nothing in it could be measured."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What stands for the models in a process of the study `concurrency`."""
 
-from __future__ import annotations
-
 import os
 import time
 

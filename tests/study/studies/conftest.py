@@ -1,7 +1,5 @@
 """What the tests of the studies share: the embedded samples, and quick runs on the CPU."""
 
-from __future__ import annotations
-
 import pytest
 from quick import MANIFESTS, quick_config
 

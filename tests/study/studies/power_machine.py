@@ -1,7 +1,5 @@
 """A machine in simulated time for study `power`: frames of so many milliseconds and watts, and a board."""
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Quick runs of the studies on the CPU, and what of their rows a test looks at."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

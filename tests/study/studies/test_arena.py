@@ -1,7 +1,5 @@
 """The arena: who takes part in which layer, what its boxes are, and that none is missing without a reason."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 

@@ -1,7 +1,5 @@
 """The arena's variants, frames of video and counts: claims name what is planned, and wrong answers are seen."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from itertools import chain

@@ -1,7 +1,5 @@
 """Comparisons: what is wrong or unwritten is found before the timing, and who is missing has a row that says why."""
 
-from __future__ import annotations
-
 import dataclasses
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The study of two models without torch or a GPU: gaps, blocks and latencies that belong together, failures."""
 
-from __future__ import annotations
-
 import sys
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The MPS daemon against a pretended control program: attached, not attached, failing, and silently without."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,8 +1,6 @@
 """What every study owes, found by its folder: a row or a reason for each method that it plans, right answers, a plan
 that no seed moves, and settings that are known."""
 
-from __future__ import annotations
-
 import dataclasses
 from importlib import import_module
 from pathlib import Path

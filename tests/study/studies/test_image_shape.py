@@ -1,7 +1,5 @@
 """The study of image shapes, with stand-ins for PyTorch, deepinv and the GPU."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import fake_denoisers

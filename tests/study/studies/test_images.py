@@ -1,7 +1,5 @@
 """The study of images of any size: its sizes and pixels by rule, its references, and a quick run on the CPU."""
 
-from __future__ import annotations
-
 import numpy as np
 import PIL
 import pytest

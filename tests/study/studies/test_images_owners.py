@@ -1,7 +1,5 @@
 """Who owns which tile: each way tells every block its image and its tile, and all make the same tiles."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

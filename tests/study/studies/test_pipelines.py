@@ -1,7 +1,5 @@
 """The study of whole pipelines: what it plans, a quick run on the CPU, and its reasons where packages are missing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

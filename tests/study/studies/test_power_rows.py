@@ -1,19 +1,28 @@
-"""What is stored of a trace, and whether it was the power cap."""
-
-from __future__ import annotations
+"""What is stored of a trace, and whether it was the power cap; what a batch needs, and which crops are compared."""
 
 import random
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from octopus.backends import cpu
+from octopus.backends.cuda import memory
+from octopus_study.config import load_config
+from octopus_study.errors import Unavailable
 from octopus_study.measure import Case, CpuThrottle, GpuThrottle
 from octopus_study.power.energy import WindowEnergy
 from octopus_study.power.quantities import Channel, Joule, MilliWatt, Watt
 from octopus_study.power.source import Sample
 from octopus_study.power.trace import Trace
 from octopus_study.power.windows import Window
+from octopus_study.studies.context import make_context
+from octopus_study.studies.crops import reference_of
+from octopus_study.studies.power import methods as power_methods
 from octopus_study.studies.power import rounds
+from octopus_study.studies.power.methods import CHECKED, make_methods
 from octopus_study.studies.power.rounds import Watch
 from octopus_study.studies.power.rows import BACK_TO_BACK, PACED, Level, Place, Span, Taken, method_rows, trace_rows
 
@@ -103,3 +112,45 @@ def test_the_power_cap_is_told_of_a_gpu_alone(monkeypatch):
     assert watch.slowed() == "hardware power brake"
     monkeypatch.setattr(rounds._nvml, "read", lambda *_: pytest.fail("a CPU has no power cap of a GPU"))
     assert Watch(CpuThrottle()).capped() is None
+
+
+GIB = 2**30
+CONFIG = Path(__file__).parents[3] / "config" / "config.yaml"
+
+
+@pytest.fixture
+def context(manifest):
+    return make_context("power", load_config(CONFIG, {"device": "cpu"}), manifest)
+
+
+def with_memory(monkeypatch, context, device: str, host: int, on_device: int):
+    """A context of a device, and so much free memory."""
+    monkeypatch.setattr(cpu, "free_bytes", lambda: host)
+    monkeypatch.setattr(memory, "free_bytes", lambda: on_device)
+    return SimpleNamespace(config=context.config, workload=context.workload, device=device)
+
+
+@pytest.mark.parametrize(
+    ("device", "host", "on_device", "lacking"),
+    [
+        ("cuda", 2 * GIB, 5 * GIB, None),  # a module of eight gigabytes
+        ("cuda", 2 * GIB, 4 * GIB, "GPU"),
+        ("cuda", GIB // 2, 8 * GIB, "host"),
+        ("cpu", 4 * GIB, 0, "host"),  # where the batch lies on the host
+        ("cpu", 6 * GIB, 0, None),
+    ],
+)
+def test_five_thousand_objects_fit_or_are_refused(monkeypatch, context, device, host, on_device, lacking) -> None:
+    small = with_memory(monkeypatch, context, device, host, on_device)
+    with pytest.raises(Unavailable, match=f"on the {lacking}") if lacking else nullcontext():
+        power_methods.check_room(small, 5000)
+
+
+def test_the_methods_are_compared_by_crops_from_all_over_the_batch(context, monkeypatch) -> None:
+    monkeypatch.setattr(power_methods, "CHECKED", 3)
+    reference = reference_of(context)
+    methods, answers = make_methods(context, 8, reference)
+    assert [method.name for method in methods] == list(answers)
+    assert answers["octopus"] == "same"
+    assert all(answers[name].startswith(("same", "different: ")) for name in ("published", "n-launches"))
+    assert len(reference._crops) <= 3 < CHECKED

@@ -1,7 +1,5 @@
 """Study `power` in simulated time: every number is known beforehand; and on this machine, which has no sensor."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The studies of ragged batches, run quickly on the CPU: who takes part, what they answer, and what is only counted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The committed reference runs: whole, real and vetted. Nothing asks who is faster: a run that is worse may stand."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

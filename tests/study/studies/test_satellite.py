@@ -1,7 +1,5 @@
 """The study of the satellite's tiles, run quickly on the CPU: what is kept, what it takes to send, who is compared."""
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is special in some studies, and how runs of all are made: processes, threads, memory, code that changes."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -14,5 +14,3 @@ each with explicit inputs and outputs, so that a workflow rule is one call: ``bu
 ``data/published``. ``build_dir`` is the folder that holds what is built (``paper/build``); tables are built into
 ``build_dir/tables``, figures into ``figures_dir/<name>.pdf``.
 """
-
-from __future__ import annotations

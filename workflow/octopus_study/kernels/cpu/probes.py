@@ -1,7 +1,5 @@
 """Kernels that measure the machine's memory with all threads, and a call that does nothing."""
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 

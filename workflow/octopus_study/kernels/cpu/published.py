@@ -1,7 +1,5 @@
 """The published two-pass kernels on the CPU: crop and resize to uint8, then normalise; see `kernels.cuda.published`."""
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 

@@ -1,7 +1,5 @@
 """Kernels that measure the machine: nothing, waiting, and reading."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from octopus.backends.cuda.language import cuda

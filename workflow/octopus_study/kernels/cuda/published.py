@@ -6,8 +6,6 @@ kernels serve the method that launches once per object: there a crop gets as man
 one block alone would make N launches look slower than their overhead does.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import cuda
 

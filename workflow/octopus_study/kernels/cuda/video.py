@@ -1,7 +1,5 @@
 """A frame of video to one of bytes in RGB, as a program does that converts before it crops: at the speed of a copy."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from octopus.backends.cuda.language import cuda, device

@@ -1,7 +1,5 @@
 """Colours and markers of everything that figures tell apart."""
 
-from __future__ import annotations
-
 from octopus_study.names import (
     BLACK,
     BLUE,

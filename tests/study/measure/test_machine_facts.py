@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 
 import pytest
 from fake_nvml import FakeNvml, h200
@@ -114,7 +113,3 @@ def test_identities_are_digests_that_differ_between_hosts(gpu, monkeypatch, tmp_
     assert digests[0]["boot"] is None and machine.identity("cpu")["gpu"] is None
     assert "first" not in str(digests) and "1234" not in str(digests)
     assert machine_facts("cpu")["identity"]["host"] == digests[1]["host"]
-
-
-def _root() -> Path:
-    return Path(__file__).resolve().parents[3]

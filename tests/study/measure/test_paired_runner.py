@@ -54,20 +54,6 @@ def test_every_method_runs_once_per_block_in_orders_that_differ():
     assert len(set(blocks)) == 6  # all orders of three occur within 30 blocks
 
 
-def test_the_order_is_decided_by_the_seed():
-    orders = []
-    for seed in (1, 1, 2):
-        calls = []
-        timed([steady(name, 1.0, calls) for name in "abcd"], seed=seed)
-        orders.append(calls)
-    assert orders[0] == orders[1] != orders[2]
-
-
-def test_steady_methods_stop_at_the_least_number_of_blocks():
-    rows = timed([steady("a", 100.0), steady("b", 110.0)], budget=Budget(), base="a")
-    assert len(of(rows, "a")) == 20
-
-
 def test_noisy_methods_go_on_until_the_ratio_is_known():
     methods = [noisy("a", 100, 0.08, 1), noisy("b", 110, 0.08, 2)]
     rows = timed(methods, budget=Budget(max_blocks=2000, max_seconds=1e9), base="a")

@@ -1,6 +1,5 @@
 """The results linter: whole runs pass, one rule alone catches each defect, and both voltage tables are refused."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -140,12 +139,6 @@ def test_without_the_rate_in_the_provenance_it_is_not_asked_for(tmp_path: Path) 
 def test_of_the_published_tables_only_the_voltage_tables_are_refused(path: Path) -> None:
     expected = {MISREAD: ["load-above-idle", "identity"], RELABELLED: ["load-above-idle"]}
     assert refusing(path) == expected.get(path, [])
-
-
-def test_the_first_voltage_table_is_refused_for_both_symptoms() -> None:
-    assert "13 of 13 powers under load are below idle or equal it" in reason(MISREAD, "load-above-idle")
-    deviation = float(re.search(r"deviates by ([\d.]+) only", reason(MISREAD, "identity"))[1])
-    assert deviation < 0.001
 
 
 def test_the_table_of_volts_times_amperes_is_far_from_both_symptoms(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,17 +59,6 @@ def test_intervals_of_five_windows_hold_the_truth_in_95_percent() -> None:
     assert np.mean(inside) == pytest.approx(0.95, abs=0.015)
 
 
-def test_the_energy_ratio_is_time_times_power(numbers: Frame) -> None:
-    time, watts, energy = (numbers[f"{ONE}.{part}"] for part in ("time", "power", "energy"))
-    assert energy.value == pytest.approx(time.value * watts.value, rel=1e-6)
-    for ratio in (time, watts, energy):
-        assert ratio.low < ratio.value < ratio.high
-    saved = {"time_saved": 1 - time.value, "energy_saved": 1 - energy.value, "longer": 1 / time.value - 1}
-    for name, value in (saved | {"power_added": watts.value - 1}).items():
-        number = numbers[f"{ONE}.{name}"]
-        assert number.value == pytest.approx(value) and number.low < value < number.high
-
-
 def test_without_a_sensor_there_is_a_reason_and_no_energy(alone: Path) -> None:
     known = Frame.read(alone / "numbers.csv")
     assert power.measured(known) == [] and "shown.power.measured" not in known
@@ -108,15 +97,6 @@ def test_the_published_tables_are_told_apart(numbers: Frame) -> None:
     verdicts = {name: numbers.text(f"published.derived.{name}.linter") for name in LINTED}
     assert verdicts.pop("power") == "accepted"
     assert all(verdict.startswith("refused (") for verdict in verdicts.values())
-
-
-def test_the_table_has_published_and_measured_rows(full: Path, numbers: Frame) -> None:
-    rows = {row[0]: row[1:] for row in lines(full, "power")}
-    column = lines(full, "power")[0][1:].index("n = 1000")
-    assert rows["One launch, energy"][column] == "1728.896 mJ"
-    key = f"{PLACE}.visdrone.n1000.octopus.energy_per_frame.back_to_back"
-    assert rows["Octopus, energy"][column] == numbers.text(key)
-    assert any("GPU board, idle" in name for name in rows)
 
 
 def test_what_is_too_slow_drifted_or_capped_is_marked(tmp_path: Path) -> None:

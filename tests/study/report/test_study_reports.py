@@ -18,7 +18,6 @@ from octopus_study.measure.dependence import PROCESS_BLOCKS
 from octopus_study.measure.rows import read_rows
 from octopus_study.names import (
     ARENA_METHODS,
-    CONCURRENCY_ARMS,
     CONCURRENCY_PAIRS,
     EMBEDDERS,
     IMAGE_BATCHES,
@@ -66,13 +65,6 @@ def test_methods_steps_and_batches_have_names_of_their_own() -> None:
     assert list(LADDER_STEPS) == list(LADDER_CHANGES)
     assert set(IMAGE_BATCHES) == {*BATCHES, *WORKLOADS}
     assert set(EMBEDDERS) == {*KINDS, *PATCH_14}
-
-
-def test_each_type_is_compared_with_the_bound_of_its_own_output(numbers: Frame) -> None:
-    half = f"{ARENA}.octopus-fp16.crop_resize_normalize.device.share_of_write-bound"
-    assert f"{half}-fp16" in numbers and half not in numbers
-    assert f"{ARENA}.octopus.crop_resize_normalize.device.speedup_over_write-bound-fp16" not in numbers
-    assert arena.bound_of("octopus-uint8-nhwc") == "write-bound-uint8"
 
 
 def test_a_method_is_compared_with_octopus_of_the_same_answer_or_not_at_all(numbers: Frame) -> None:
@@ -147,14 +139,6 @@ def test_a_run_of_few_boxes_is_shown_at_its_largest(numbers: Frame) -> None:
     few = [one._replace(id=one.key.but(n=6).id, n=6) for _, one in matching(numbers, r"here\.arena\.visdrone\.n1000.*")]
     here = View(Frame(few), "here", "arena")
     assert arena.shown(here, "visdrone", "host").n == 6 and arena.shown(here, "uniform", "host") is None
-
-
-def test_block_metadata_are_compared_with_the_search_of_their_width_alone(numbers: Frame) -> None:
-    """One element per thread against one, several against several."""
-    assert matching(numbers, rf"{GPU}\.mapping\..*\.block-metadata\..*_over_thread-search")
-    assert not matching(numbers, rf"{GPU}\.mapping\..*\.(block-metadata|octopus)\..*_over_.*search-scalar")
-    # A CPU reads owners one by one, whatever the search does.
-    assert matching(numbers, r".*-2c\.mapping\..*\.block-metadata\..*_over_thread-search-scalar")
 
 
 def test_where_several_processes_measured_the_interval_is_over_them() -> None:
@@ -238,16 +222,6 @@ def test_a_run_without_some_parts_still_has_its_report(tmp_path: Path) -> None:
     short = without("workload", "clip-10s")
     report = one_study(tmp_path / "clips", "drone", lambda rows: without("layer", "paced", "pipelined")(short(rows)))
     assert drone.clips(View(Frame.read(report / "numbers.csv"), GPU, "drone")) == ["clip-1s", "clip-5s"]
-
-
-def test_streams_are_judged_by_their_best_arm(numbers: Frame) -> None:
-    place = "gpu.concurrency.arms"
-    arms = {name: numbers[f"{place}.{name}.over_sequential"] for name in ("two-streams", "two-threads")}
-    best = min(arms, key=lambda name: arms[name].value)
-    assert numbers.text(f"{place}.best-streams") == CONCURRENCY_ARMS[best]
-    for quantity in ("overlap", "over_sequential"):
-        mine, its = (numbers[f"{place}.{arm}.{quantity}"] for arm in ("best-streams", best))
-        assert (mine.value, mine.low, mine.high) == (its.value, its.low, its.high)
 
 
 def test_a_way_that_could_not_run_says_why(tmp_path: Path) -> None:
@@ -352,13 +326,6 @@ def test_tiles_over_two_gpus_and_sets_beyond_the_l2_are_judged(
         assert gpus == 2 or judged[name].reason == "needs 2 GPUs of one host, here is 1"
 
 
-def test_lines_are_fitted_to_each_kind_of_width(numbers: Frame) -> None:
-    start = "gpu.image_shape.linearity"
-    whole, split, both = (numbers.value(f"{start}.drunet.step68.{name}.r2") for name in ("whole", "split", "all"))
-    assert min(whole, split) > 0.999 > 0.5 > both
-    assert f"{start}.unet.step68.whole.r2" not in numbers
-
-
 def test_machines_without_a_gpu_say_so_and_nothing_else(alone: Path) -> None:
     known = Frame.read(alone / "numbers.csv")
     for study, table in (("concurrency", "concurrency"), ("image_shape", "shape_cause")):
@@ -366,23 +333,3 @@ def test_machines_without_a_gpu_say_so_and_nothing_else(alone: Path) -> None:
         assert "GPU" in caption(alone, table) and len(lines(alone, table)) == 2
         judged = [one for one in read_claims(alone / "claims.csv") if one.study == study]
         assert judged and {one.verdict for one in judged} == {"not measurable here"}
-
-
-def test_the_worst_and_the_best_input_are_named(numbers: Frame) -> None:
-    """Files that are decoded on the GPU give another answer and are left out."""
-    key = "gpu.pipelines.model.octopus.prepare.host"
-    least, greatest = (numbers[f"{key}.{name}_over_transformers"] for name in ("least", "greatest"))
-    ratios = matching(numbers, rf"{GPU}\.pipelines\.model-.*\.octopus\.prepare\.host\.speedup_over_transformers")
-    same = [one.value for _, one in ratios if not numbers[one.key.but(derived="", other="")].differs]
-    assert (least.value, greatest.value) == (min(same), max(same)) and len(same) < len(ratios)
-    assert not least.interval and f"of {len(same)} batches and inputs" in least.note
-
-
-def test_a_column_is_of_the_input_that_its_head_names(full: Path, numbers: Frame) -> None:
-    rows = lines(full, "pipelines_inputs")
-    start = [row[0] for row in rows].index("**NVIDIA H100 (reference), VisDrone val, 2026-11-26**")
-    inputs = next(row[1:] for row in rows[start:] if row[0] == "32: 512 to 2048 px")
-    place, over = "gpu.pipelines.model-ragged.n32", "octopus.prepare.host.speedup_over_transformers"
-    for cell, form in zip(inputs, ("pillow", "numpy", "torch", "torch-gpu"), strict=False):
-        assert cell == numbers.text(f"{place}.{form}.{over}")
-    assert inputs[5].startswith(f"{numbers.text(f'{place}.jpeg.{over}-torchvision')} \u2020")

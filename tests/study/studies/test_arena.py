@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from quick import quick_config
 
-from octopus.arrays.views import view
-from octopus.crop.spec import CropOptions, make_spec
 from octopus.errors import InputError
 from octopus_study import names
 from octopus_study.baselines.availability import need
@@ -20,7 +18,7 @@ from octopus_study.baselines.opencv import ONE_THREAD, OpenCvDirect, OpenCvThrea
 from octopus_study.baselines.registry import make
 from octopus_study.measure import Case, read_rows, unavailable
 from octopus_study.studies import run_study
-from octopus_study.studies.arena import byte_crops, calls, ladder, memory
+from octopus_study.studies.arena import byte_crops, calls, memory
 from octopus_study.studies.arena import layers as arena_layers
 from octopus_study.studies.arena.layers import IN_SERIES, Batch, layers, too_slow
 from octopus_study.studies.arena.study import EDGES, Batches, one_scale
@@ -391,14 +389,3 @@ def test_who_writes_into_memory_of_its_own_does_not_hold_the_job_s_too(method):
     held = vars(made.job.out).get("_array")
     assert (held is not None) == (method not in ("octopus-fp16", "octopus-one-call"))
     assert np.isfinite(made.result() if held is None else held.copy_to_host()).all()
-
-
-def test_the_ladder_leaves_out_the_means_of_the_kernel_that_a_version_lacks():
-    frame = view(np.zeros((64, 96, 3), np.uint8), "frame")
-    spec = make_spec(frame, CropOptions((224, 224), 1.0, 2.0))
-    for means in filter(None, ladder.VERSIONS.values()):
-        values, words, prefetch = means
-        launcher = ladder._VersionLauncher(spec, 132, 50 << 20, *means)
-        variant = launcher._variant(frame, 0, ladder.Variant("float32"))
-        assert (variant.values, variant.words, variant.fixed) == (values, words, False)
-        assert bool(launcher._prefetch_limit) == prefetch

@@ -7,29 +7,12 @@ Rows carry identifiers; tables, figures, claims and pages take their words from 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import NamedTuple
 
-# As in the paper; a study that isn't named comes last.
-_ORDER = (
-    "stage_timing",
-    "distribution",
-    "arena",
-    "power",
-    "mapping",
-    "total_cost",
-    "sequences",
-    "images",
-    "pipelines",
-    "satellite",
-    "drone",
-    "reading",
-    "concurrency",
-    "image_shape",
-)
 # Octopus, the method that all are compared with, itself entered twice, and the bounds beside it.
 SUBJECT, AGAIN = "octopus", "-again"
 BOUND, ROOF = "write-bound", "roof"
@@ -77,6 +60,12 @@ LIBRARIES = tuple(Library(**{**each, "packages": tuple(each["packages"])}) for e
     tuple(MethodRow(name, **row) for name, row in _NAMES[f"{group}_methods"].items())
     for group in ("crop", "item", "edge", "processor", "embedding", "owner", "preparing", "image")
 )  # fmt: skip
+
+
+def _tables(start: str, *names: str) -> Iterator[dict[str, str]]:
+    return (_NAMES[f"{start}_{name}"] for name in names)
+
+
 AS_PUBLISHED = "as-published"
 DRUNET_MULTIPLE = 8  # of which a side must be a multiple for DRUNet to run whole
 
@@ -93,9 +82,7 @@ ARENA_METHODS = {row.name: row.short or row.label for row in CROP_METHODS if row
     "n-launches-fused": "N launches (fused)",
     **{row.name: (row.short or row.label).replace(",", "") for row in CROP_METHODS if row.library == "OpenCV"},
 }
-LADDER_STEPS: dict[str, str] = _NAMES["ladder_steps"]
-LADDER_CHANGES: dict[str, str] = _NAMES["ladder_changes"]
-LADDER_WORKLOADS: dict[str, str] = _NAMES["ladder_workloads"]
+LADDER_STEPS, LADDER_CHANGES, LADDER_WORKLOADS = _tables("ladder", "steps", "changes", "workloads")
 RESULT_KINDS: dict[str, str] = _NAMES["result_kinds"]
 CODE_PATHS: dict[str, str] = _NAMES["code_paths"]
 INPUTS: dict[str, str] = _NAMES["inputs"]
@@ -118,40 +105,31 @@ TILE_OWNERS = {row.name: row.label for row in OWNER_METHODS}
 PIPELINE_METHODS = {row.name: row.label for row in PREPARING_METHODS}
 SHAPE_WAYS = {row.name: row.label for row in IMAGE_METHODS}
 PATCH_TEXT = "{batch} \u00d7 {side}\u00b2"
-TILE_SPREADS: dict[str, str] = _NAMES["tile_spreads"]
+TILE_SPREADS, TILE_RULES, TILE_METHODS = _tables("tile", "spreads", "rules", "methods")
 WORKING_SETS: dict[str, str] = _NAMES["working_sets"]
 DISTRIBUTIONS: dict[str, str] = _NAMES["distributions"]
 OPERATIONS: dict[str, str] = _NAMES["operations"]
-IMAGE_MIXES: dict[str, str] = _NAMES["image_mixes"]
-IMAGE_KERNELS: dict[str, str] = _NAMES["image_kernels"]
+IMAGE_MIXES, IMAGE_KERNELS, IMAGE_BATCHES, IMAGE_INPUTS = _tables("image", "mixes", "kernels", "batches", "inputs")
 COST_PARTS: dict[str, str] = _NAMES["cost_parts"]
 SEQUENCE_WORKLOADS: dict[str, str] = _NAMES["sequence_workloads"]
-CONCURRENCY_MODELS: dict[str, str] = _NAMES["concurrency_models"]
-CONCURRENCY_ARMS: dict[str, str] = _NAMES["concurrency_arms"]
-CONCURRENCY_PAIRS: dict[str, str] = _NAMES["concurrency_pairs"]
+CONCURRENCY_MODELS, CONCURRENCY_ARMS, CONCURRENCY_PAIRS, CONCURRENCY_STAGES = _tables(
+    "concurrency", "models", "arms", "pairs", "stages"
+)
 CROPS_BESIDE: dict[str, str] = _NAMES["crops_beside"]
-CONCURRENCY_STAGES: dict[str, str] = _NAMES["concurrency_stages"]
-IMAGE_BATCHES: dict[str, str] = _NAMES["image_batches"]
 PIPELINES: dict[str, str] = _NAMES["pipelines"]
-IMAGE_INPUTS: dict[str, str] = _NAMES["image_inputs"]
 DENOISERS: dict[str, str] = _NAMES["denoisers"]
 LAYERS: dict[str, str] = _NAMES["layers"]
 DATASETS: dict[str, str] = _NAMES["datasets"]
 GENERATED: dict[str, str] = _NAMES["generated"]
-POWER_SCOPES: dict[str, str] = _NAMES["power_scopes"]
-POWER_SENSORS: dict[str, str] = _NAMES["power_sensors"]
+POWER_SCOPES, POWER_SENSORS = _tables("power", "scopes", "sensors")
 PUBLISHED_POWER: dict[str, str] = _NAMES["published_power"]
 QUANTITIES: dict[str, str] = _NAMES["quantities"]
 PUBLISHED_MACHINES: dict[str, str] = _NAMES["published_machines"]
 SOURCES: dict[str, str] = _NAMES["sources"]
 SCENES: dict[str, str] = _NAMES["scenes"]
 VARIANTS: dict[str, str] = _NAMES["variants"]
-TILE_RULES: dict[str, str] = _NAMES["tile_rules"]
-TILE_METHODS: dict[str, str] = _NAMES["tile_methods"]
 FRAME_METHODS: dict[str, str] = _NAMES["frame_methods"]
-READING_METHODS: dict[str, str] = _NAMES["reading_methods"]
-READING_STEPS: dict[str, str] = _NAMES["reading_steps"]
-READING_WORKLOADS: dict[str, str] = _NAMES["reading_workloads"]
+READING_METHODS, READING_STEPS, READING_WORKLOADS = _tables("reading", "methods", "steps", "workloads")
 WORKLOAD_PARTS: dict[str, str] = _NAMES["workload_parts"]
 DERIVED_NAMES: dict[str, str] = _NAMES["derived_names"]
 # What a study's own figures call a method, where that isn't what others call it.
@@ -190,8 +168,9 @@ QUANTITY_NAMES = QUANTITIES | READING_STEPS | _NAMES["further_quantities"]
 
 
 def in_order(studies: Iterable[str]) -> list[str]:
-    """Sort names of studies as the paper goes."""
-    return sorted(studies, key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name))
+    """Sort names of studies as the paper goes; one that isn't named there comes last."""
+    order = _NAMES["studies"]
+    return sorted(studies, key=lambda name: (order.index(name) if name in order else len(order), name))
 
 
 STUDIES = tuple(in_order(info.name for info in iter_modules([str(Path(__file__).with_name("studies"))]) if info.ispkg))

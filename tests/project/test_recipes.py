@@ -22,8 +22,6 @@ QUICK = {"device": "cpu", "crop.size": [20, 24], "arena.counts": [3], "arena.wor
 
 PEER = '''"""Toy: crop by crop on the host, with the answer of Octopus."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from octopus_study.baselines.availability import need

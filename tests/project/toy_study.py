@@ -6,8 +6,6 @@ has nothing before.
 
 INIT = '''"""Study `toy`: how long adding up the sides of all boxes takes."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from octopus_study.sections import Count, Section

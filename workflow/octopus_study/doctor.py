@@ -1,7 +1,5 @@
 """What the artifact adds to `octopus doctor`: the machine's facts, data, baselines, power sensors and the disk."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

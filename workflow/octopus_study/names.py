@@ -4,8 +4,6 @@ Rows carry identifiers; tables, figures, claims and pages take their words from 
 ``names.toml``. Nothing is imported here, so that every layer can read it.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache

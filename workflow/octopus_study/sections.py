@@ -3,8 +3,6 @@
 A study keeps its own section in its package.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field

@@ -1,7 +1,5 @@
 """What a method's answer was, as data: a status, the reason, and how far it was off. Its text is made here, once."""
 
-from __future__ import annotations
-
 import re
 from enum import StrEnum
 from functools import cache

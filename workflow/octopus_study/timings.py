@@ -1,7 +1,5 @@
 """How long steps take: as long as they took where they were timed (`config/timings.tsv`) or the references measured."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterable

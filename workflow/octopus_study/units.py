@@ -1,7 +1,5 @@
 """Units, each once: what it measures, its size, its symbol, and in which unit a value of it reads best."""
 
-from __future__ import annotations
-
 import math
 
 from octopus.errors import InputError

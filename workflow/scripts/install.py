@@ -7,8 +7,6 @@ folder, for a machine without a network. pip refuses hashes beside a project tha
 installed in place, so the packages come first, by their hashes, and then the projects, which fetch nothing more.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

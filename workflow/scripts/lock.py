@@ -3,8 +3,6 @@
 Versions that are locked and still fit stay; with --upgrade, as `make lock` calls it, the newest are taken.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """MkDocs' hook: adds the pages that follow from the code, so that none of them can be out of date."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 ``--renew`` gives today's date, in ``config/rules.tsv``, to rules that are new or decide something else than before.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import sys

@@ -5,8 +5,6 @@
 It takes a CUDA toolkit, but no GPU. Kernels that are the same for both compute capabilities are kept once.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Patch embeddings as one product of patch rows: those of the layers that they were folded from."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

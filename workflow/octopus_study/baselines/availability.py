@@ -1,7 +1,5 @@
 """Whether a method can run here; where it can't, the reason becomes a row and never a crash."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec

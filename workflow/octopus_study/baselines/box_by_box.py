@@ -1,7 +1,5 @@
 """Methods that make one crop after the other on the host, on one thread or on a pool of threads."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

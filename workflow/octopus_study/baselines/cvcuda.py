@@ -4,8 +4,6 @@ Its documented way to a batch of views is a list of tensors, `as_images([frame[y
 PyTorch take most of its host time; `cvcuda-views` describes the same memory with less.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 """NVIDIA DALI: `resize` with a region of interest per box, then `crop_mirror_normalize`, in its dynamic mode and in the
 pipeline that its makers recommend, which is built once and works ahead of what asks for batches."""
 
-from __future__ import annotations
-
 from functools import cache, cached_property
 from typing import Any
 

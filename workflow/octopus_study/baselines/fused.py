@@ -1,7 +1,5 @@
 """Octopus: the fused kernel in one launch, from `CropPlan`, from one call and in half precision, and in N launches."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

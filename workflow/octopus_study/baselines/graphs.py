@@ -1,7 +1,5 @@
 """Methods that execute an ONNX graph: ONNX Runtime and TensorRT, on the same two graphs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod

@@ -1,7 +1,5 @@
 """kornia-rs: resize and normalise in one pass, an image at a time on a GPU, and a list of images on a CPU."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

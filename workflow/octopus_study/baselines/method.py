@@ -1,7 +1,5 @@
 """How a method is written, Octopus' own and those of other libraries alike: one class for every kind of job."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

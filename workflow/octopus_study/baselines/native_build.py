@@ -4,8 +4,6 @@ Nothing that is fetched becomes part of this project. What is not in the cache c
 the mirror of the data sets, where there is one, else from the public repository.
 """
 
-from __future__ import annotations
-
 import csv
 import ctypes
 import hashlib

@@ -1,7 +1,5 @@
 """`roiconvert` and `cuframe`: one launch for many boxes in C++, called through C functions of our own."""
 
-from __future__ import annotations
-
 import ctypes
 from typing import Any
 

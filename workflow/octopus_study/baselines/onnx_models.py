@@ -8,8 +8,6 @@ would need gigabytes. `network`: a convolutional network.
 The same model serves both runtimes: opset 17 and IR 8 are taken by ONNX Runtime from 1.13 and TensorRT from 8.6 on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

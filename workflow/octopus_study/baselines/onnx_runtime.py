@@ -1,7 +1,5 @@
 """ONNX Runtime: the two graphs on its CPU provider, or on its CUDA provider where that is installed."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version

@@ -8,8 +8,6 @@ times as long as the fastest of these. To subtract and to multiply in two passes
 split, was never the fastest.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import cv2

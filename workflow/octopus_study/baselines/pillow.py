@@ -1,7 +1,5 @@
 """Pillow and Pillow-SIMD crop by crop. Both are named PIL; the second lies in a folder beside, or in Pillow's place."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

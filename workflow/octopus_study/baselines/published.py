@@ -1,7 +1,5 @@
 """The published method (P1): eight int32 per object, crop and resize to uint8, then normalise."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

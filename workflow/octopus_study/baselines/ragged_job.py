@@ -4,8 +4,6 @@ The batch may be too large to be drawn at random: its values repeat a random blo
 reference for a sample of items; all elements of the strategies' results are compared bit for bit with one another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any

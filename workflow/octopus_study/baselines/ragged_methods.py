@@ -1,7 +1,5 @@
 """Methods on ragged batches by the names of the rows: how Octopus, an engineer and the publication make their maps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """The arena's methods by name. Whoever imports this depends on all baselines; each is imported when it is made."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from octopus.errors import InputError

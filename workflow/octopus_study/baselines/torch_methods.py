@@ -1,8 +1,6 @@
 """PyTorch's `grid_sample`, as it is, compiled, and from a CUDA graph, and torchvision's `roi_align`, on the frame as
 normalised planes; and PyTorch's `interpolate` on a padded batch, the published comparison's way without TensorRT."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

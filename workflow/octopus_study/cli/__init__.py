@@ -3,8 +3,6 @@
 The lines of help are here, so that `octopus --help` needs neither them nor Typer.
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A GPU for one study at a time: a lock among our own runs, and a look at whether anything else works there."""
 
-from __future__ import annotations
-
 import fcntl
 import logging
 import os

@@ -1,7 +1,5 @@
 """The commands that ask where a number comes from, and whether everything follows from the stored rows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated

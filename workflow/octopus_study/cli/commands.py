@@ -4,8 +4,6 @@ Imports of those layers stand inside the commands, so that a missing extra only 
 Errors that Octopus raises on purpose are left to `octopus.cli`, which makes a readable paragraph of them.
 """
 
-from __future__ import annotations
-
 import time
 from enum import StrEnum
 from pathlib import Path

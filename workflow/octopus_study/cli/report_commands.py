@@ -1,7 +1,5 @@
 """The commands of `octopus report`: numbers, tables, figures, claims and the paper."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

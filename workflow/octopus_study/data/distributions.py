@@ -5,8 +5,6 @@ exclusive upper end), so that counts and sizes can be compared to the digit: the
 on purpose, since a vectorised draw takes the numbers in another order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ leaves its part, and the next one continues it with an HTTP range request (the r
 again from zero).
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os

@@ -4,8 +4,6 @@ What matters for the measurements is texture at all scales (so that neighbouring
 compression or caching can't cheat) and objects where the boxes are; beauty is a bonus.
 """
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 from numpy.random import RandomState

@@ -1,7 +1,5 @@
 """Brings a data set into the raw folder: real data where they are found, else the sample, loudly."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The manifest of a fetch: what the data are, where they came from, and their digest, as JSON."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Whether data are still those that were fetched, and those that are pinned."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sizes of ragged batches: those of the studies on mapping, and the published mixes of images and sequences."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

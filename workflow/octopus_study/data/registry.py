@@ -1,7 +1,5 @@
 """The data sets that the artifact can fetch, read from ``config/datasets.tsv``."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import dataclass, fields
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the study of satellite tiles measures: one band of a scene, with the data set's name and a digest."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path

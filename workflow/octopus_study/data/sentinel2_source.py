@@ -1,7 +1,5 @@
 """The ways to get the Sentinel-2 band, a window of it, or its stand-in, into the raw folder."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -7,8 +7,6 @@ keep the heights of wide boxes and the distribution of all heights is kept too; 
 independently.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a source of a data set must offer, and the file handling that sources share."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -5,8 +5,6 @@ follow the size statistics of the real pool (`octopus_study.data.size_table`); w
 `octopus_study.data.drone_scene`. Whatever is measured on the sample says ``synthetic``.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import cv2

@@ -5,8 +5,6 @@ draws ``randint(5, 51)`` for each frame of the clips of 1, 5 and 10 s, one clip 
 has is not published: here a second generator of the same seed chooses them from the pool.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ A data root has ``annotations/<stem>.txt`` and ``images/<stem>.jpg``; where not 
 Zhu et al., "Detection and Tracking Meet Drones Challenge", IEEE TPAMI.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import warnings

@@ -1,7 +1,5 @@
 """The ways to get VisDrone2019-DET val, or its stand-in, into the raw folder."""
 
-from __future__ import annotations
-
 import zipfile
 from functools import partial
 from pathlib import Path

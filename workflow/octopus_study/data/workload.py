@@ -1,7 +1,5 @@
 """What a study measures: one frame and a pool of boxes, with the data set's name and a digest."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path

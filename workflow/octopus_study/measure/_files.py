@@ -1,7 +1,5 @@
 """Where the repository lies, and writing files whole or not at all."""
 
-from __future__ import annotations
-
 import errno
 import tempfile
 from collections.abc import Iterator

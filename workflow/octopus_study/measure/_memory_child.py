@@ -1,8 +1,6 @@
 """What the fresh process of :func:`octopus_study.measure.measure_memory` does; before its first reading it has imported
 next to nothing, so that what the method imports counts as the method's."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """NVML readings that may fail one by one: a failed reading is None, never 0 and never an exception."""
 
-from __future__ import annotations
-
 import logging
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """What a comparison has measured so far, and the rows that are made of it."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Methods are other people's code: one may end the process, or never return. Whoev
 fault that was, see :mod:`octopus_study.cli.watch`.
 """
 
-from __future__ import annotations
-
 import json
 import mmap
 import os

@@ -4,8 +4,6 @@ Crop and resize writes far more than it reads, so its bound is the time to write
 run at other rates and would be the wrong yardstick.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any

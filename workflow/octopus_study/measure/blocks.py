@@ -1,7 +1,5 @@
 """What every loop of measurements does: warm methods up, run all of them once in random order, and keep what counts."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import math

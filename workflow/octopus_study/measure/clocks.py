@@ -1,7 +1,5 @@
 """Clocks: how one run of a method is timed. The clock says which layer its values belong to."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable

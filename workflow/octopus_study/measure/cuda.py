@@ -6,8 +6,6 @@ after the method's work give the time on the device. What submission costs the h
 `host`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any

@@ -6,8 +6,6 @@ their medians. Within one process blocks are taken to be independent; where neig
 much as fewer independent ones would.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Capture queued work as a CUDA graph, and launch it again as one piece."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable
 from typing import Any

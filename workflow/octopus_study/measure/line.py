@@ -1,7 +1,5 @@
 """Straight lines through medians: what one more item costs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Nothing here names a person or a host (no serial numbers, no host name), since f
 two runs had the same host, boot and GPU is told by digests. A fact that can't be read is None.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

@@ -13,8 +13,6 @@ was. A *target*, named ``"module:function"``, is called there with keyword argum
 * `fixed`: what imports, compiled code and the CUDA context take before any work.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod

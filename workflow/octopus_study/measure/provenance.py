@@ -1,7 +1,5 @@
 """Where a result comes from: the JSON beside each CSV binds its rows to code, settings, data and machine."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Values that a timed run says of itself, kept by the block in which it ran."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 
 from octopus_study.measure.clocks import HostClock

@@ -4,8 +4,6 @@ Where :func:`octopus_study.measure.run_paired` repeats one piece of work until i
 once through steps that all differ, and how the times are spread over them is the result.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -4,8 +4,6 @@ A watcher is called after each block and says what happened since its call befor
 the state of the moment, since a short slow-down within a block is over when the block is.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

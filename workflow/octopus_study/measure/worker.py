@@ -5,8 +5,6 @@ output; what libraries print goes to the standard error. The child imports next 
 that a reading of its memory there is one of Python alone.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Which sensor measures what: the candidates of a device in order, opened by a successful reading."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

@@ -18,8 +18,6 @@ systematic accuracy that the maker states is a common factor of all windows of o
 cancels in ratios.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from bisect import bisect_left, bisect_right

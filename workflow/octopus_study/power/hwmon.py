@@ -5,8 +5,6 @@ The kernel's hwmon interface fixes the units: ``in*_input`` is millivolts, ``cur
 file can't give a power whatever a caller believes it to be. What can't be read is a `SensorError`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

@@ -13,8 +13,6 @@ Sources: Linux kernel documentation (ina3221, hwmon sysfs interface) and its dri
 SBOS576; the rails, and their shunts, from the kernel's device tree of the module (tegra234-p3767).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from contextlib import suppress

@@ -4,8 +4,6 @@ A judge that has nothing to look at (no voltages beside the power, no counter) a
 counts as passed. The thresholds are those of the measurement rules of this artifact, except where a comment says why.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence

@@ -8,8 +8,6 @@ Two layouts are read: result rows of the study `power`, with the provenance besi
 (``n, method, quantity, value, low, high, unit, source``). A table with neither powers nor energies has no findings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the linter reads: stored tables of powers and energies in one form, whatever their layout and units."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

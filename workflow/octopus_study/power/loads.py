@@ -1,7 +1,5 @@
 """The known load of the power-on test: bursts that keep the whole device busy and depend on no study."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -13,8 +13,6 @@ ratios. Yang, Adamek and Armour (SC24, arXiv 2312.02741) examined over seventy b
 only, which is why the work of a window repeats itself from its beginning to its end.
 """
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
 from typing import Any

@@ -5,8 +5,6 @@ work. The sampler's process reads on a fixed beat, stamps each reading with the 
 over what it has when it is asked. A reading that fails is kept as a failure, never as 0.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Iterator

@@ -6,8 +6,6 @@ signature, a power that doesn't follow the work. What each check measured stays 
 passed gives the proof without which `octopus_study.power.energy` computes nothing.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A sensor that is sampled and has passed the power-on test, or the reasons why this machine has none."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """What a power sensor gives: samples with their own times, or a reason why there are none."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ The work begins before the window and goes on behind it. A sensor follows a chan
 counter that advances ten times a second shows the last tenth only at its next advance: both belong to the same work.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The plainest version of each operation, in NumPy float64; every fast version is checked against it."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

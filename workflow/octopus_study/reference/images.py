@@ -4,8 +4,6 @@ Each pass is a matrix of weights, one row for each output pixel. Semantics: `oct
 arithmetic: `kernels.images`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

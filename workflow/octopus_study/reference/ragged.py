@@ -1,7 +1,5 @@
 """Operations on one item in float64, in plain NumPy: the definition against which all kernels are checked."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

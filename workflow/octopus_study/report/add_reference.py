@@ -1,7 +1,5 @@
 """Copying a vetted run into the reference results."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path

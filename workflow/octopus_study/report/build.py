@@ -1,7 +1,5 @@
 """From result rows and published tables to ``numbers.csv`` and the series beside it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator

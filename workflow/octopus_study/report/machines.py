@@ -1,7 +1,5 @@
 """Facts about machines and runs as texts: what a set-up table and a caption name."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 """Typesetting the paper and its supplement with the Typst compiler of the PyPI wheel: no TeX, no fonts and no packages
 from elsewhere."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What ``octopus power-selftest`` leaves behind: the record, the trace, and a plot with the verdict above it."""
 
-from __future__ import annotations
-
 import csv
 import json
 import textwrap

@@ -1,7 +1,5 @@
 """Numbers from the typed published tables."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The rows of a CSV as texts, with their lines in the file: what a number rests on, without anything in between."""
 
-from __future__ import annotations
-
 import csv
 from functools import cache
 from pathlib import Path

@@ -7,8 +7,6 @@ of them); ``*`` in a value stands for any characters. ``all rows`` selects every
 place in it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple

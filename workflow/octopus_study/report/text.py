@@ -1,7 +1,5 @@
 """Numbers as a reader sees them: sensible digits and a unit."""
 
-from __future__ import annotations
-
 import math
 
 from octopus_study.units import NARROW_SPACE, shown_unit, significant, with_unit

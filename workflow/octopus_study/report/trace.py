@@ -1,7 +1,5 @@
 """``octopus trace ID``: where a number or a claim comes from, and where it is used."""
 
-from __future__ import annotations
-
 import ast
 import difflib
 import json

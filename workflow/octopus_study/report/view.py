@@ -1,7 +1,5 @@
 """One machine's numbers of one study: what a section of a table and a panel of a figure show."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Blocks of numbers, times and verdicts in documents: from what is committed, so that a test can keep them true."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

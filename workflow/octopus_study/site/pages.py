@@ -1,7 +1,5 @@
 """Pages of the documentation that follow from the code, the references, and what is installed."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

@@ -1,7 +1,5 @@
 """The right crops of any boxes, and the check of a job's methods against them on poisoned memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

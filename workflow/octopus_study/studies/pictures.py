@@ -5,8 +5,6 @@ whole pixels, from a generator seeded with the run's seed and the ends. An image
 a random pixel; where the frame ends it goes on mirrored.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

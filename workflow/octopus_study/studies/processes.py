@@ -4,8 +4,6 @@ A host's times differ between processes by more than the blocks of one tell. So 
 blocks of every comparison; the first one is the study itself, which says what the others measure again.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The checks by name, and running them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Everything built anew and compared with what was built: numbers, verdicts, tables, the paper's text, figures."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Iterator

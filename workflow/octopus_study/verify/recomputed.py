@@ -3,8 +3,6 @@
 None of the code that derives the numbers is used, but for what a selector means.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """The stored rows themselves: those that were measured, complete, and of the form that rows have."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Kernels for the CPU that only the studies need, compiled by Numba's own dispatcher and run by its threads."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any

@@ -2,8 +2,6 @@
 baselines, and whether two results are the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Horizontal bars with their intervals and what stands beside them, and stacks of parts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

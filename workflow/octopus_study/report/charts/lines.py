@@ -1,7 +1,5 @@
 """Lines of numbers with their intervals over a count."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Times of other methods as multiples of that of Octopus: a panel per machine, a group of bars per case."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """How every figure looks: one set of sizes, one way to save."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping
 from functools import cache

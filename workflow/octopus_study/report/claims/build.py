@@ -1,7 +1,5 @@
 """All verdicts, ``claims.csv``."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

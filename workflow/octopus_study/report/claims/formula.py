@@ -4,8 +4,6 @@ Ids hold dots and hyphens, so every sign stands between spaces. There are ids, p
 and nothing else: a formula is data, and can't do anything but compute.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 A verdict follows from the rule, the numbers of the machine and their intervals alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A verdict as it is written down: a row of ``claims.csv``."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import NamedTuple

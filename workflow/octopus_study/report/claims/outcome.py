@@ -7,8 +7,6 @@ the floor is added to an interval that holds chance already, :func:`octopus_stud
 it is for intervals by Student's t, over processes or windows, too.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """Claims of ``config/claims.yaml`` and what their rules allow; what the fields mean stands at the top of that file."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """How many claims ended how: counted here alone, for the tables, the paper, the page and the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import get_args
 

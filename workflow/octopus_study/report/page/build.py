@@ -1,7 +1,5 @@
 """One file of claims, charts, figures and numbers, as large as a mail may be."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import io

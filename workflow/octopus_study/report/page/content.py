@@ -1,7 +1,5 @@
 """What the results page shows: claims, studies with their figures, and all numbers with their traces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any, NamedTuple

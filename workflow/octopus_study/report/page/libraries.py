@@ -3,8 +3,6 @@
 Nothing is fetched. Where a package has its files elsewhere one day, the page has its static parts alone.
 """
 
-from __future__ import annotations
-
 import logging
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What each study shows, one file per study; a file is found by its name, that of the study."""
 
-from __future__ import annotations
-
 import pkgutil
 from functools import cache
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Mapping strategies, who owns which element of a ragged batch: kernels of each strategy, and the tuner."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The figure of the mapping strategies: what each costs against the others, over the number of items."""
 
-from __future__ import annotations
-
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 

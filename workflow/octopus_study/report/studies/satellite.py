@@ -1,7 +1,5 @@
 """Satellite tiles: what each rule keeps and saves on the way down, and how fast each method judges the tiles."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

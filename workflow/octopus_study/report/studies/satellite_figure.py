@@ -1,7 +1,5 @@
 """The figure of the satellite's tiles: the scene with what each rule keeps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Ragged sequences: gains of block metadata over the lookup table, and of Octopus over every other method."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from octopus_study.names import SEQUENCE_WORKLOADS, SUBJECT

@@ -1,7 +1,5 @@
 """Stage timing: where the time of a box goes, and what launches cost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from octopus_study.measure.dependence import process_count

@@ -1,7 +1,5 @@
 """The figure of the total cost: where the time of one batch goes."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

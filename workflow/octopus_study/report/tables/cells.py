@@ -4,8 +4,6 @@ A cell is a function of one machine's view and the key of a row's case. Those th
 other columns, such as another method's, and give a dash where there is nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The machines that results come from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from octopus_study.names import human, in_order, machine_name

@@ -3,8 +3,6 @@
 ``sources.tsv`` has the facts, typed by hand; verdicts follow from the claims.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Sequence

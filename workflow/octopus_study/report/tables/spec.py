@@ -1,7 +1,5 @@
 """A table of the common kind as data: sections per machine, a row per case, a column per cell function."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 

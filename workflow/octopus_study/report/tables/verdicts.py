@@ -1,8 +1,6 @@
 """The verdicts: this paper's claims, its goals, the published claims by source, how many ended how, and the map of
 the sources."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """One table, two formats: Typst for the paper, Markdown for readers and other authors."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Study `arena`: what users would pick instead."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

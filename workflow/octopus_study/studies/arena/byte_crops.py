@@ -4,8 +4,6 @@ Each beside what users would pick instead: whole levels for a model that normali
 as a training set was made, by Pillow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial

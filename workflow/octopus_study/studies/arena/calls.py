@@ -5,8 +5,6 @@ run with boxes on the GPU, a whole batch, and a launch for all boxes of which th
 behind a detector, by a plan's run and from a CUDA graph. There a workload's name says how many of the boxes count.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from functools import partial

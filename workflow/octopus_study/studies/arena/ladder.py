@@ -3,8 +3,6 @@
 `kernels.cuda.stream` lists the versions; each is a method.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Memory of methods in four lines, each method in a process of its own."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Mapping
 from functools import cached_property

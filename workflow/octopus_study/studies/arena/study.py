@@ -14,8 +14,6 @@ Whoever gives another answer (a resized padded image is not a resized crop) may 
 reads across the edge of a box is compared with Octopus that does so too, `octopus-image`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 

@@ -6,8 +6,6 @@ written at least as fast as it is read or copied, so nothing that moves these by
 bound, since a crop writes far more than it reads.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from functools import partial

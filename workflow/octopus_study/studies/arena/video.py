@@ -3,8 +3,6 @@
 The frame is the data set's, coded in BT.601 in the full range, the only one that `cuframe` reads. On GPUs alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The arena's boxes: of one size, or large, at random places, or the data set's; and what padding them would waste."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

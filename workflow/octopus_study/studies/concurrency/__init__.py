@@ -1,7 +1,5 @@
 """Study `concurrency`: two models on one GPU."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from octopus_study.sections import Count, Seconds, Section, ends_after

@@ -12,8 +12,6 @@ A pipeline begins with images on the host and ends with a displacement on the ho
 runs them decides on streams, threads and processes (`octopus_study.studies.concurrency.arms`).
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ SuperPoint's encoder does, `matching` on four tiles with more channels. Weights 
 published GPU has no TF32. Images and features stay on the device; a run ends when the features are there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack

@@ -7,8 +7,6 @@ That an arm's mechanism was at work is shown, not assumed: MPS clients are those
 the GPU says which kernels and copies ran beside each other.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import ExitStack

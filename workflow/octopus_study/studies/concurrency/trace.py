@@ -5,8 +5,6 @@ CUDA graphs (an earlier arm) and `cuda.core` in one process, some library frees 
 interpreter ends (seen on an H200 with PyTorch 2.11). So runs are recorded in a process that is killed behind it.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """Study `distribution`: what the distribution of box sizes costs."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

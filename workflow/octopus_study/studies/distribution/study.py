@@ -4,8 +4,6 @@ Four published generators draw boxes on a 3840 x 2160 frame (their rows say `syn
 boxes), the fifth workload is the real pool on its own frame.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import cv2

@@ -1,7 +1,5 @@
 """Study `drone`: the crops of a video's detections, frame by frame."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from octopus_study.sections import Count, Counts, Seconds, Section, ends_after

@@ -6,8 +6,6 @@ each method alone with the clip (layer `paced`). Beside a GPU the frames lie in 
 each run follows an untimed one of the same frame; at the camera's rate nothing is warm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import partial
 

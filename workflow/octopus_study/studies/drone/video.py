@@ -1,8 +1,6 @@
 """A video, frames with boxes of their own that come from the host one after the other, and methods on it, each on the
 frame to which the `Video` was turned."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Study `image_shape`: memory and time of image models by the shape of their input."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

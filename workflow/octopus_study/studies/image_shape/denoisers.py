@@ -14,8 +14,6 @@ PyTorch keeps cuDNN's choice per shape for the whole process, whichever method a
 cuDNN's settings must be compared in processes of their own.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -10,8 +10,6 @@ kernels. The second gives the other numbers: the cache of PyTorch's allocator is
 Then the forward alone is timed, with the image on the GPU and without emptying anything.
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 from collections.abc import Callable, Iterator, Sequence

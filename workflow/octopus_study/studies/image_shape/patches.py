@@ -1,8 +1,6 @@
 """How long a denoiser takes to cover a square image with patches, by their side and by how many go at a time, and the
 memory that one batch of them takes."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -6,8 +6,6 @@ unchanged, in quadrants, since 1366 is no multiple of 8. `tiles` runs the same t
 tiles change from what the second GPU does; `tiles-two-gpus-singly` runs one tile at a time.
 """
 
-from __future__ import annotations
-
 import logging
 import socket
 from collections.abc import Iterator

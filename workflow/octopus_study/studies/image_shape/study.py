@@ -7,8 +7,6 @@ fresh process per model and step, or per method. One image is also spread over t
 timed below and beyond the L2 (`working_set`).
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

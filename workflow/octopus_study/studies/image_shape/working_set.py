@@ -5,8 +5,6 @@ The source says why more memory is not more speed: a working set beyond the L2 i
 the output of the one before in the L2, or doesn't. All else that a forward does, launches above all, is left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Study `mapping`: how a thread finds the item of its element."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

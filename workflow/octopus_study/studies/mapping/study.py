@@ -6,8 +6,6 @@ upload that is in the study `total_cost`. All elements of all strategies' result
 items with the float64 reference.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from functools import partial

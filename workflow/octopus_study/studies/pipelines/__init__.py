@@ -1,7 +1,5 @@
 """Study `pipelines`: whole pipelines before and after one import is changed."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

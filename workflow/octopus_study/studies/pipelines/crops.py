@@ -1,8 +1,6 @@
 """Crops of a detector's boxes for a second network, frame by frame: boxes that never leave the GPU, whose number it
 alone knows, against what takes all boxes that there may be in one call, and the loops that documentation shows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

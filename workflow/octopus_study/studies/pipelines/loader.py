@@ -1,8 +1,6 @@
 """A folder of JPEG images, each of its own size, read by a DataLoader and made a batch for SigLIP: where the images are
 resized, and by whom."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """What the pipelines' methods have in common, and how they are made, checked and timed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

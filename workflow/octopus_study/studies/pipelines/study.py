@@ -5,8 +5,6 @@ of images read by a DataLoader (`loader`). All is timed from where the pipeline 
 its data to where its next step takes them, by the host's clock. What a package can't do here is a row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from octopus_study.studies.comparison import Part

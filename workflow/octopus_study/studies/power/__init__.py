@@ -1,7 +1,5 @@
 """Study `power`: what a batch costs in energy."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """The methods of study `power` on one number of objects: each makes one synchronised frame, and is checked before."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

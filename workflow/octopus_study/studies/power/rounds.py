@@ -5,8 +5,6 @@ to its limit stays there, and a user of that load gets just that. Such a window 
 are of the same stretch, and its rows say for how much of it the cap held.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import statistics

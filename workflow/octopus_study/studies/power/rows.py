@@ -1,7 +1,5 @@
 """Rows of study `power`: what a window gives, and the trace that it was cut out of."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

@@ -8,8 +8,6 @@ objects. A frame is the way from boxes on the host to the synchronised result.
 No sensor, or one that fails the power-on test: no energy. Then every row says what was looked at.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager

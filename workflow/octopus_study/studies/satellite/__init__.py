@@ -1,7 +1,5 @@
 """Study `satellite`: which tiles of a scene are worth the downlink."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

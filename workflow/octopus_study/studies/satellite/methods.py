@@ -5,8 +5,6 @@ A scene begins on the host and ends as one flag per tile there; `OnDevice` alone
 is spoilt first, so that a flag that is not written is seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

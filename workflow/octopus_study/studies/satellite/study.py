@@ -9,8 +9,6 @@ Timed are the kernel, beside the time to read the scene, and the way from the sc
 Beside a GPU the scene lies in page-locked memory on the host, for all methods.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial

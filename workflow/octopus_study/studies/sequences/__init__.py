@@ -1,7 +1,5 @@
 """Study `sequences`: ragged sequences against padding."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

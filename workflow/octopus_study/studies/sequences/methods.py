@@ -1,7 +1,5 @@
 """Methods on ragged sequences: strategies, padding to the longest one, and torch's nested tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -5,8 +5,6 @@ result lie where they are processed, so that `total` is what must be done per ba
 bring it to the device, run, and end with flat values again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Study `stage_timing`: where the time of one batch goes."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from octopus_study.sections import Counts, Section

@@ -1,7 +1,5 @@
 """What the machine itself costs and allows: launches, and the bandwidth of its memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

@@ -4,8 +4,6 @@ The workload is the published one: boxes of VisDrone-DET val on its first frame,
 standard deviation. The boxes start on the host, the frame lies where it is processed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Study `total_cost`: what a batch costs from setup to download."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

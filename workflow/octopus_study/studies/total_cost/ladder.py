@@ -4,8 +4,6 @@ One thread per image, and a linear search by every thread, beside Octopus; and o
 one image is much larger than the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 

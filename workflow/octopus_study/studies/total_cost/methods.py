@@ -1,7 +1,5 @@
 """The whole way of one batch by each strategy: make the map, bring it to the device, run, bring the result back."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from octopus.ragged.blockmap import BlockMap, narrowed

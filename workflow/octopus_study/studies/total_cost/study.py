@@ -6,8 +6,6 @@ metadata by compiled code, so that the answer doesn't hang on a slow baseline, n
 The whole way is timed end to end, beside its stages. The images lie where they are processed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

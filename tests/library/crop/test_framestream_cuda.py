@@ -7,7 +7,7 @@ from gpu import slow_down, synchronize
 from octopus import CropPlan, FrameStream, InputError, crop_resize
 from octopus.backends.cuda import memory, stream_of
 from octopus.backends.cuda.device import current
-from octopus_study.measure.graph import Graph
+from octopus_study.measure.cuda import Graph
 
 pytestmark = pytest.mark.gpu
 

@@ -10,8 +10,7 @@ from synthetic_power import Machine
 from octopus_study.power.energy import idle_power, window_energy
 from octopus_study.power.quantities import Channel, MilliJoule, MilliWatt, Watt
 from octopus_study.power.selftest import PassedTest
-from octopus_study.power.source import Sample, SensorError
-from octopus_study.power.trace import Failure, Trace
+from octopus_study.power.source import Failure, Sample, SensorError, Trace
 from octopus_study.power.windows import Window
 
 BOARD = Channel("board", 0)

@@ -11,8 +11,7 @@ from octopus_study.power.choose import SourceSpec
 from octopus_study.power.quantities import Channel, MilliJoule, MilliVolt, MilliWatt, Watt
 from octopus_study.power.selftest import SelfTest, Timing, power_on_test
 from octopus_study.power.session import Attempt, PowerSession
-from octopus_study.power.source import Sample, SensorError
-from octopus_study.power.trace import Failure, Trace
+from octopus_study.power.source import Failure, Sample, SensorError, Trace
 
 BOARD = Channel("simulated", 0)
 STEP_NS, SECOND_NS = 20_000_000, 1_000_000_000

@@ -15,8 +15,7 @@ from octopus_study.errors import Unavailable
 from octopus_study.measure import Case, CpuThrottle, GpuThrottle
 from octopus_study.power.energy import WindowEnergy
 from octopus_study.power.quantities import Channel, Joule, MilliWatt, Watt
-from octopus_study.power.source import Sample
-from octopus_study.power.trace import Trace
+from octopus_study.power.source import Sample, Trace
 from octopus_study.power.windows import Window
 from octopus_study.studies.context import make_context
 from octopus_study.studies.crops import reference_of

@@ -39,23 +39,15 @@ def fetch(
     window: Part = "auto",
     dataset: Dataset | None = None,
 ) -> Manifest:
-    """Get a data set of ``config/datasets.tsv`` and write its manifest, by default ``<raw_dir>/<name>.json``.
+    """Get a data set of ``config/datasets.tsv`` (or `dataset`) and write its manifest, by default
+    ``<raw_dir>/<name>.json``.
 
-    Real data are looked for in the raw folder, then in the mirror, then downloaded; each copy is verified.
-
-    Parameters
-    ----------
-    mode
-        ``auto``: real data, else, where no mirror is named, the sample with a warning that says why. ``real``: real
-        data or an error. ``sample``: the generated sample, whatever is at hand.
-    mirror
-        Folder with the original files under their names, or unpacked. What is wrong in it is an error; what it doesn't
-        hold is downloaded.
-    window
-        Sentinel-2 only: (column, row, width, height) in the scene, or ``full``; ``auto`` is the full scene or, where
-        it is neither in the mirror nor downloaded, the pinned window, with a warning that says why.
-    dataset
-        Take this description instead of the registry's row for `name`.
+    Real data are looked for in the raw folder, then in the mirror, then downloaded; each copy is verified. Mode
+    ``auto``: real data, else, where no mirror is named, the sample with a warning that says why; ``real``: real data or
+    an error; ``sample``: the generated sample, whatever is at hand. A mirror has the original files under their names,
+    or unpacked; what is wrong in it is an error, what it doesn't hold is downloaded. Of Sentinel-2 a window is (column,
+    row, width, height) in the scene, or ``full``; ``auto`` is the full scene or, where it is neither in the mirror nor
+    downloaded, the pinned window, with a warning that says why.
     """
     if mode not in MODES:
         raise InputError(f"the data mode is {mode!r}; choose one of {', '.join(MODES)}")

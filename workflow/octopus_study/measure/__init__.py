@@ -1,13 +1,10 @@
 """Everything that turns a runnable method into numbers which can be trusted.
 
-The way of a number: a study makes one :class:`Method` for each that takes part, :func:`check_answers` compares what
-they compute with the CPU reference, :func:`run_paired` times them in blocks (:func:`run_series` on the steps
-of a series, such as the frames of a video), :func:`write_rows` stores one row per method and block, and
-:func:`write_provenance` binds the stored rows to the code, data and machine they came from. Summaries
-(:func:`ratio_interval`, :func:`compare`, :func:`slope`) are made from the stored rows and from nothing else.
-
-Names are imported on first use, so that ``octopus_study.measure.machine`` or ``.digest`` can be had without
-pandas. The function ``provenance`` has its module's name and is imported from there.
+The way of a number: a study makes one `Method` for each that takes part, `check_answers` compares what they compute
+with the CPU reference, `run_paired` times them in blocks (`run_series` on the steps of a series, such as the frames of
+a video), `write_rows` stores one row per method and block, and `write_provenance` binds the stored rows to the code,
+data and machine they came from. Summaries (`ratio_interval`, `compare`, `slope`) are made from the stored rows and from
+nothing else. Names are imported on first use, so that `machine` or `digest` can be had without pandas.
 """
 
 from __future__ import annotations

@@ -33,23 +33,17 @@ def _nothing() -> None:
 
 
 class HostClock:
-    """Wall time on the host, from submission to a synchronised result (layer ``host``).
+    """Wall time on the host, from submission to a synchronised result (layer ``host``, or ``pipelined`` and
+    ``cold_start`` where the run is of that kind).
 
     On a CPU there is no cold or hot: a run finds the caches as the method before it in the block left them, and since
-    the order is random in each block, every method meets every predecessor.
+    the order is random in each block, every method meets every predecessor. `synchronize` waits for the device, before
+    the start and, inside the timed part, after the run. `throttle` says why the machine was slowed down since its last
+    call, or None; without one, that can't be read.
 
-    Parameters
-    ----------
-    synchronize : callable, optional
-        Waits for the device; called before the start and, inside the timed part, after the run. Not needed on a CPU.
-    throttle : callable, optional
-        Says why the machine was slowed down since its last call, or None. Without one, that can't be read.
-    layer : str
-        ``host``, or ``pipelined`` and ``cold_start`` where the run is of that kind.
-    warm : bool
-        Run once before the timed run, so that the host's caches hold the method's own code and data, and the GPU has
-        not fallen asleep behind a long method of the host: a call of 50 µs takes several times as long right after
-        another method, which says more about that one. A first run of `LONG_MS` or more is the timed one itself.
+    A `warm` clock runs once before the timed run, so that the host's caches hold the method's own code and data, and
+    the GPU has not fallen asleep behind a long method of the host: a call of 50 µs takes several times as long right
+    after another method, which says more about that one. A first run of `LONG_MS` or more is the timed one itself.
     """
 
     def __init__(

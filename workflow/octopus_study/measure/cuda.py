@@ -1,11 +1,11 @@
-"""Clocks and probes for a CUDA device: event times with a cold L2 cache, empty launches, free memory.
+"""Clocks, probes and graphs for a CUDA device: event times with a cold L2 cache, empty launches, free memory.
 
-How a device time is taken: the L2 is rewritten, a waiting
-kernel gives the host a head start, so that the device never waits for the next launch, and events before and
-after the method's work give the time on the device. What submission costs the host is a matter of the layer
-`host`.
+A device time: the L2 is rewritten, a waiting kernel gives the host a head start, so that the device never waits for the
+next launch, and events before and after the method's work give the time on the device. What submission costs the host
+is a matter of the layer `host`.
 """
 
+import weakref
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from octopus.backends.cuda import compile, stream_of
-from octopus.backends.cuda.device import current
-from octopus.backends.cuda.memory import allocate, free_bytes
+from octopus.backends.cuda.device import current, driver
+from octopus.backends.cuda.memory import allocate, check, free_bytes
 
 HEAD_START_US = 300
 MIN_FLUSH_BYTES = 1 << 24
 
-__all__ = ["CudaEventClock", "LaunchProbe", "free_memory", "l2_bytes", "probe_kernel", "synchronize"]
+__all__ = ["CudaEventClock", "Graph", "LaunchProbe", "free_memory", "l2_bytes", "probe_kernel", "synchronize"]
 
 
 def synchronize() -> None:
@@ -114,3 +114,32 @@ class LaunchProbe:
     def __call__(self) -> None:
         """Queue one launch."""
         self._launch(self._stream, self._config, self._kernel, *self._arguments)
+
+
+class Graph:
+    """Work that is queued by one call of the driver; the memory that it names must outlive the graph. `work` queues all
+    of it once on `stream`, which can't be the default one; nothing is done yet."""
+
+    def __init__(self, stream: Any, work: Callable[[], object]) -> None:
+        api = driver()
+        # The stricter modes end a capture with an error when Python frees memory of the GPU at that moment.
+        mode = api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        check(api.cuStreamBeginCapture(stream.handle, mode))
+        try:
+            work()
+        except BaseException:
+            status, graph = api.cuStreamEndCapture(stream.handle)
+            if not status:
+                api.cuGraphDestroy(graph)
+            raise
+        graph = check(api.cuStreamEndCapture(stream.handle))[0]
+        try:
+            self._executable = check(api.cuGraphInstantiate(graph, 0))[0]
+        finally:
+            api.cuGraphDestroy(graph)
+        # At the end of the process the driver frees it; by then its library may be gone.
+        weakref.finalize(self, api.cuGraphExecDestroy, self._executable).atexit = False
+
+    def launch(self, stream: Any) -> None:
+        """Queue the work on a stream (of cuda.core), which may be the default one."""
+        check(driver().cuGraphLaunch(self._executable, stream.handle))

@@ -72,29 +72,17 @@ def run_paired(
     *,
     wall: Callable[[], float] = time.monotonic,
 ) -> list[Row]:
-    """Time `methods` against each other in paired blocks.
+    """Time `methods` against each other in paired blocks; one that is entered twice (`again`) gives the noise floor.
 
     In a block every method runs once, in an order drawn afresh from the seed. A block during which the clock reports
     throttling is discarded whole; its number is left out. A block in which a method raises is dropped, that method
-    becomes one ``unavailable`` row, and the others go on.
+    becomes one ``unavailable`` row, and the others go on. Per method there are its kept blocks or that one row, and one
+    row ``discarded_blocks``.
 
-    Parameters
-    ----------
-    methods : sequence of Method
-        Those that take part; enter one twice (:func:`octopus_study.measure.again`) for the noise floor.
-    answers : mapping or str
-        From :func:`octopus_study.measure.check_answers`; one word for all (``n/a``) where there is nothing to
-        check. A method whose answer is unavailable is not run.
-    base : str, optional
-        The method to which ratios are formed for the stop rule. Without it, or when it fails, the medians
-        themselves must be known to `target_halfwidth`.
-    wall : callable
-        Seconds, for the limit; tests give their own.
-
-    Returns
-    -------
-    list of Row
-        Per method its kept blocks or one ``unavailable`` row, and one row ``discarded_blocks``.
+    `answers` are from `check_answers`, or one word for all (``n/a``) where there is nothing to check; a method whose
+    answer is unavailable is not run. `base` is the method to which ratios are formed for the stop rule; without it, or
+    when it fails, the medians themselves must be known to `target_halfwidth`. `wall` gives seconds, for the limit;
+    tests give their own.
     """
     question = Question(case, quantity, unit, clock.layer)
     verdicts = checked_verdicts(question, methods, answers, base)

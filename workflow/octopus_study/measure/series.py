@@ -43,15 +43,9 @@ def run_series(
     A step during which the clock reports throttling is discarded, counted, and measured again after the others, up to
     `TRIES` times in all. A method that raises becomes one ``unavailable`` row, and the others go on. A row's `block` is
     the number of the step; with fewer than the budget's `min_blocks` left there is no number, and after
-    `give_up_seconds` a series ends.
-
-    Parameters
-    ----------
-    turn : callable
-        Gets the number of a step before the methods run on it; not timed.
-    together : bool
-        True: each step is done by all methods in an order drawn from the seed, then comes the next. False: each method
-        goes through the whole series by itself.
+    `give_up_seconds` a series ends. `turn` gets the number of a step before the methods run on it; not timed. All
+    methods do a step `together`, in an order drawn from the seed, before the next comes; or each goes through the whole
+    series by itself.
     """
     question = Question(case, quantity, unit, clock.layer)
     verdicts = checked_verdicts(question, methods, answers, None)

@@ -28,8 +28,7 @@ from itertools import pairwise
 from octopus_study.power.judges import AGREEMENT, LEAST_VALUES
 from octopus_study.power.quantities import Joule, MilliJoule, UnitError, Watt
 from octopus_study.power.selftest import PassedTest
-from octopus_study.power.source import Sample, SensorError
-from octopus_study.power.trace import Trace, require_samples
+from octopus_study.power.source import Sample, SensorError, Trace, require_samples
 from octopus_study.power.windows import Window
 
 MOST_DRIFT = 0.05

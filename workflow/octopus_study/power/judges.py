@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from octopus_study.power.quantities import MilliJoule, Watt
-from octopus_study.power.trace import Trace
+from octopus_study.power.source import Trace
 
 IDLE, LOAD = "idle", "load"
 PASSED, FAILED, NOT_APPLICABLE = "passed", "failed", "not applicable"

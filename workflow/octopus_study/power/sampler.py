@@ -13,8 +13,7 @@ from typing import Any, Self
 
 from octopus_study.measure.worker import Worker, WorkerError
 from octopus_study.power.choose import SourceSpec
-from octopus_study.power.source import PowerSource, Sample, SensorError
-from octopus_study.power.trace import Failure, Trace
+from octopus_study.power.source import Failure, PowerSource, Sample, SensorError, Trace
 
 _BEAT = "octopus_study.power.sampler:open_beat"
 _START_SECONDS, _ANSWER_SECONDS = 60.0, 20.0

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from octopus_study.power.judges import FAILED, IDLE, LOAD, Evidence, Phase, Verdict, judge, levels
 from octopus_study.power.quantities import Watt
-from octopus_study.power.source import PowerSource, SensorError
-from octopus_study.power.trace import Trace
+from octopus_study.power.source import PowerSource, SensorError, Trace
 
 ORDER = (IDLE, LOAD, IDLE, LOAD)
 _LOOK_NS = 100_000_000

@@ -18,7 +18,7 @@ from octopus_study.baselines.availability import make_all, need_torch
 from octopus_study.baselines.fused import Octopus, OneCall
 from octopus_study.baselines.job import CropJob, on_host
 from octopus_study.measure import HostClock, Method, Row
-from octopus_study.measure.graph import Graph
+from octopus_study.measure.cuda import Graph
 from octopus_study.studies.arena.workloads import CHECKED, VISDRONE, arena_budget, boxes_of, shared_count
 from octopus_study.studies.comparison import Comparison, Part, compare
 from octopus_study.studies.context import Context

@@ -8,8 +8,7 @@ from octopus_study.measure import Case, Row, unavailable
 from octopus_study.power.energy import WindowEnergy, idle_power
 from octopus_study.power.lint import least_load
 from octopus_study.power.quantities import Joule, Watt
-from octopus_study.power.source import SensorError
-from octopus_study.power.trace import Trace
+from octopus_study.power.source import SensorError, Trace
 from octopus_study.power.windows import Window
 from octopus_study.status import NO_ANSWER
 

@@ -27,12 +27,18 @@ def job(device, boxes=BOXES):
     return made
 
 
-def padded(boxes=BOXES):
-    """Crops in float64, each in the corner of an item as large as the largest, resized whole by OpenCV."""
+def padded_items(boxes=BOXES, dtype=np.uint8):
+    """Crops, each in the corner of an item as large as the largest."""
     width, height = (boxes[:, 2:] - boxes[:, :2]).max(axis=0)
-    items = np.zeros((len(boxes), height, width, 3))
+    items = np.zeros((len(boxes), height, width, 3), dtype)
     for item, (x1, y1, x2, y2) in zip(items, boxes, strict=True):
         item[: y2 - y1, : x2 - x1] = FRAME[y1:y2, x1:x2]
+    return items
+
+
+def padded(boxes=BOXES):
+    """These items in float64, resized whole by OpenCV."""
+    items = padded_items(boxes, np.float64)
     resized = [cv2.resize(item, SIZE[::-1], interpolation=cv2.INTER_LINEAR) for item in items]
     return ((np.stack(resized) - MEAN) / STD).transpose(0, 3, 1, 2)
 

@@ -5,7 +5,7 @@ from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
-from crop_methods import BOXES, FRAME, job
+from crop_methods import BOXES, job, padded_items
 
 from octopus.backends import cpu
 from octopus_study.baselines import availability
@@ -57,9 +57,4 @@ def test_padding_puts_each_crop_in_a_corner():
     (padded,) = method.inputs()
     method.batch.host.fill(7)
     method.prepare()
-    values = padded.owner
-    assert values.shape == (3, 70, 50, 3)
-    for item, (x1, y1, x2, y2) in zip(values, boxes, strict=True):
-        crop = FRAME[y1:y2, x1:x2]
-        assert np.array_equal(item[: y2 - y1, : x2 - x1], crop)
-        assert item.sum(dtype=int) == crop.sum(dtype=int)
+    assert np.array_equal(padded.owner, padded_items(boxes))

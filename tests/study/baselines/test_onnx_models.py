@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from crop_methods import BOXES, FRAME, MEAN, SIZE, STD, levels, padded
+from crop_methods import BOXES, FRAME, MEAN, SIZE, STD, levels, padded, padded_items
 
 from octopus_study.baselines.graphs import tensor
 from octopus_study.baselines.onnx_models import grid_sample_model, padded_model
@@ -18,15 +18,6 @@ def execute(model, **inputs):
     """Any shapes, on the CPU."""
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     return session.run(None, inputs)[0]
-
-
-def padded_items(boxes):
-    """The padded batch, by NumPy."""
-    width, height = (boxes[:, 2:] - boxes[:, :2]).max(axis=0)
-    items = np.zeros((len(boxes), height, width, 3), np.uint8)
-    for item, (x1, y1, x2, y2) in zip(items, boxes, strict=True):
-        item[: y2 - y1, : x2 - x1] = FRAME[y1:y2, x1:x2]
-    return items
 
 
 @pytest.mark.parametrize("count", [1, 3, 5])

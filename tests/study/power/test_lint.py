@@ -28,11 +28,6 @@ def refusing(path: Path) -> list[str]:
     return [finding.check for finding in lint_file(path)]
 
 
-def reason(path: Path, check: str) -> str:
-    """Return what a rule says of a table."""
-    return next(finding.message for finding in lint_file(path) if finding.check == check)
-
-
 def steady(factor: float) -> PowerRun:
     """A quick method at a fixed rate draws nearly as little as idle."""
     return power_run(counts=(100,), watts=lambda method, n: factor + METHODS.index(method))

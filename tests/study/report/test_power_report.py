@@ -24,7 +24,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "power"))
 from synthetic_power import no_sensor_run, power_run
 
 PLACE = "gpu.power"
-ONE = f"{PLACE}.visdrone.n1000.published.over_n-launches.back_to_back"
 FIGURES, TABLES = ("power_decomposition",), ("power", "power_paced")
 
 

@@ -180,7 +180,6 @@ def test_cards_and_boots_that_runs_of_a_machine_saw_are_counted(tmp_path: Path) 
 
 
 TOTAL = "m.stage_timing.visdrone.n1000.octopus.end_to_end.host"
-KERNELS = "m.stage_timing.visdrone.n1000.octopus.crop_resize_normalize.host"
 
 
 def split_into_processes(folder: Path, factors: tuple[float, ...]) -> None:

@@ -14,11 +14,6 @@ from octopus_study.studies import processes, run_study
 from octopus_study.studies.context import make_context, write_run
 
 
-@pytest.fixture(scope="module")
-def sizes(runs):
-    return read_rows(runs["distribution"])
-
-
 def test_boxes_alone_are_measured_where_times_are_switched_off(quick_rows):
     rows = quick_rows("distribution", **{"distribution.times": False, "distribution.count": 7})
     timed = rows[rows.layer == "host"]

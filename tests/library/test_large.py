@@ -1,7 +1,5 @@
 """Results of more than 2**31 elements: the last ones are right."""
 
-from __future__ import annotations
-
 import gc
 import math
 

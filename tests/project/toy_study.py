@@ -20,8 +20,6 @@ class Toy(Section):
 '''
 STUDY = '''"""Study `toy`: the sides of all boxes, added up at once or box by box."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -113,8 +111,6 @@ SECTION = """
 ]
 """
 TEST = '''"""Sums of sides: both ways are timed."""
-
-from __future__ import annotations
 
 from pathlib import Path
 

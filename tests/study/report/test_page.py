@@ -15,7 +15,7 @@ import pytest
 from committed_runs import CLAIMS, ROOT
 from drawing import draw_watched
 
-from octopus_study.report import uses
+from octopus_study.report import outputs
 from octopus_study.report.claims import load_claims, read_claims
 from octopus_study.report.claims.outcome import NOT_HERE
 from octopus_study.report.frame import PUBLISHED, Frame
@@ -40,7 +40,7 @@ def page(full: Path, once: Once) -> Path:
     def fill(folder: Path) -> None:
         draw_watched(DRAWN, full / "numbers.csv", folder / DRAWN)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(uses, "figures", lambda: {DRAWN: figures()[DRAWN]})
+            patch.setattr(outputs, "figures", lambda: {DRAWN: figures()[DRAWN]})
             build_page(full / "numbers.csv", full / "claims.csv", CLAIMS, PAPER, folder, folder / "report.html")
 
     return once("page", fill) / "report.html"
@@ -100,7 +100,7 @@ def test_its_parts_fit_together(elements: Elements) -> None:
 def test_every_claim_and_every_number_is_there_with_what_octopus_trace_prints(
     page: Path, full: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(uses, "figures", lambda: {DRAWN: figures()[DRAWN]})
+    monkeypatch.setattr(outputs, "figures", lambda: {DRAWN: figures()[DRAWN]})
     frame, claims = Frame.read(full / "numbers.csv"), load_claims(CLAIMS)
     data, text = json.loads(unpacked(page, "data")), html.unescape(page.read_text(encoding="utf-8"))
     assert all(f'href="#trace:{claim.id}">{claim.claim}</a>' in text for claim in claims)

@@ -1,7 +1,5 @@
 """From images to embeddings: the same answer by every way."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Pages with known text, what is counted on them, and the study with a stand-in for RapidOCR's engine."""
 
-from __future__ import annotations
-
 import re
 import time
 from dataclasses import replace

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octopus import images
+from octopus.arrays import checks
 from octopus.arrays.launch import Cuda, PreparedLaunch, launch
 from octopus.backends import resolve
 from octopus.backends.cuda import compile, memory
@@ -61,10 +62,12 @@ RELIED_ON = (
 )  # fmt: skip
 TOGETHER = 256  # lines that one launch makes at most, beyond the batch that is asked for
 TALL = 1.5  # height / width from which on a line is turned by a quarter
+STEP = 320  # of widths of lines' batches, where shapes are steady: the least width that the engine has
+MOST_SESSIONS = 6  # of a network, one for each shape
 LEVELS = {"mean": 127.5, "std": 127.5, "pad_value": 127.5}  # what lies beside a line is 0 once it is normalised
 
 
-def accelerate(engine: Any) -> Any:
+def accelerate(engine: Any, *, steady_shapes: bool = False) -> Any:
     """An engine like the one given, whose pages, lines and batches are made by Octopus.
 
     It shares the other's networks and settings, and answers as it does; the other stays as it is. What Octopus doesn't
@@ -76,6 +79,12 @@ def accelerate(engine: Any) -> Any:
     engine : rapidocr.RapidOCR
         With any of its inference engines. Where ONNX Runtime works on a GPU (`EngineConfig.onnxruntime.use_cuda`),
         inputs and the recogniser's scores stay there; else the CPU prepares the inputs.
+    steady_shapes : bool
+        True: batches of lines have few shapes. They are filled up to the engine's number of lines, by the last one, and
+        the recogniser's to a width that is a multiple of 320; each shape has a session of its own, six of a network at
+        most. With CUDA, ONNX Runtime chooses convolutions anew, for one or two seconds, where a shape isn't that of
+        the run before: without this at most batches, with it at the first of each shape. More padding behind a line
+        changes scores a little, and a text in rare cases; on a CPU it only takes time.
 
     Returns
     -------
@@ -85,7 +94,7 @@ def accelerate(engine: Any) -> Any:
     Raises
     ------
     InputError
-        For what is no engine.
+        For what is no engine, or one that was accelerated otherwise.
     MissingPackageError
         If RapidOCR can't be imported, or its version is older than those tested.
     """
@@ -93,7 +102,10 @@ def accelerate(engine: Any) -> Any:
     original = import_module("rapidocr.main").RapidOCR
     if not isinstance(engine, original):
         raise InputError(f"accelerate takes an engine, rapidocr.RapidOCR(), found {shown_type(engine)}")
+    steady = checks.switch("steady_shapes", steady_shapes)
     if isinstance(engine, _Accelerated):
+        if engine._steady != steady:
+            raise InputError(f"the engine was accelerated with steady_shapes={not steady}; pass the one it was made of")
         return engine
     if type(engine) is not original:
         warn_once(type(engine).__name__, "it computes something that octopus doesn't know")
@@ -105,7 +117,7 @@ def accelerate(engine: Any) -> Any:
         if getattr(engine, f"use_{name}"):
             getattr(engine, f"_load_{name}_model")()
     made = _like(engine, _Accelerated)
-    made._uploaded = threading.local()
+    made._uploaded, made._steady = threading.local(), steady
     return made
 
 
@@ -118,6 +130,7 @@ class _Accelerated:
     """Before the engine's class: its networks' stand-ins, and lines that are no pixels yet."""
 
     _uploaded: threading.local  # `page`: the last page of this thread, on the host and where the detector works
+    _steady: bool
 
     def _load_det_model(self) -> Any:
         return self._stand_in("det", _Detector)
@@ -133,7 +146,11 @@ class _Accelerated:
         if not isinstance(model, kind):
             original = getattr(super(), f"_load_{name}_model")()
             model = _like(original, kind)
-            model.session, model.uploaded = _Session(original.session, name == "rec"), self._uploaded
+            made = model.session = _Session(original.session, name == "rec")
+            if self._steady and name != "det":
+                config, like = self.cfg[name.capitalize()], type(original.session)  # type: ignore[attr-defined]
+                made.least, made.make = config[f"{name}_batch_num"], lambda: like(config)
+            model.uploaded = self._uploaded
             setattr(self, f"text_{name}", model)
         return model
 
@@ -209,18 +226,20 @@ class Sheet:
         """All lines, in the order in which they were found."""
         return [Line(self, rank, (*self.shapes[rank].tolist(), 3)) for rank in self.ranks.tolist()]
 
-    def batch(self, items: Sequence[_Item]) -> Any:
-        """The lines of items, (N, 3, height, width)."""
+    def batch(self, items: Sequence[_Item], least: int = 0, step: int = 1) -> Any:
+        """The lines of items, (N, 3, height, width), and others behind them until there are so many at `least`; the
+        width is a multiple of `step`."""
         ranks, first = [item.line.rank for item in items], items[0]
-        begin, end = ranks[0], ranks[0] + len(ranks)
-        if ranks != list(range(begin, end)):  # not in the order of their widths
-            return self._cut(np.array(ranks), first)
+        filled, others = -(-first.width // step) * step, max(least - len(ranks), 0)
+        begin, end = ranks[0], ranks[0] + len(ranks) + others
+        if ranks != list(range(begin, end - others)):  # not in the order of their widths
+            return self._cut(np.array(ranks + ranks[-1:] * others), first, filled)
         key = first.height, first.width, first.squeezed
         start, made = self._made.get(key, (0, ()))
         if not start <= begin < end <= start + len(made):
             fitting = len(self.shapes) if first.squeezed else np.searchsorted(self._widths(first), first.width, "right")
-            ahead = np.arange(begin, max(min(int(fitting), begin + TOGETHER), end))
-            start, made = self._made[key] = begin, self._cut(ahead, first)
+            ahead = np.arange(begin, max(min(int(fitting), begin + TOGETHER), end)).clip(max=len(self.shapes) - 1)
+            start, made = self._made[key] = begin, self._cut(ahead, first, filled)
         if isinstance(made, np.ndarray):
             return made[begin - start : end - start]
         return made.part((begin - start) * math.prod(made.shape[1:]), (end - begin, *made.shape[1:]))
@@ -229,10 +248,10 @@ class Sheet:
         widths: NDArray[np.int64] = np.ceil(item.height * (self.shapes[:, 1] / self.shapes[:, 0])).astype(np.int64)
         return widths
 
-    def _cut(self, ranks: NDArray[np.int64], item: _Item) -> Any:
+    def _cut(self, ranks: NDArray[np.int64], item: _Item, filled: int) -> Any:
         widths = np.minimum(self._widths(item)[ranks], item.width)
         sizes = np.stack([np.full_like(widths, item.height), widths], axis=1)
-        options: dict[str, Any] = {"pad_to": (item.height, item.width), **LEVELS}
+        options: dict[str, Any] = {"pad_to": (item.height, filled), **LEVELS}
         device = "cpu" if isinstance(self.page, np.ndarray) else "cuda"
         return crop_resize(self.page, self.quads[ranks], sizes, device=device, **options)[0]
 
@@ -285,9 +304,9 @@ class _Batch:
         """As it is: float32."""
         return self
 
-    def made(self) -> Any:
-        """The batch (N, 3, height, width) where the page lies."""
-        return self.items[0].line.sheet.batch(self.items)
+    def made(self, least: int = 0, step: int = 1) -> Any:
+        """The batch (N, 3, height, width) where the page lies, as `Sheet.batch` has it."""
+        return self.items[0].line.sheet.batch(self.items, least, step)
 
 
 def quads_of(boxes: Any) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -357,8 +376,12 @@ def _mapped(lines: list[Line], ratio_h: float, ratio_w: float) -> list[Line]:
 class _Session:
     """In the place of a network's session: makes batches, and keeps on the GPU what ONNX Runtime reads there."""
 
+    least = 0  # lines of a batch
+    make: Callable[[], Any] | None = None  # a session for each shape, where shapes are steady
+
     def __init__(self, session: Any, is_text: bool) -> None:
         self._session, self._is_text, self.device = session, is_text, "cpu"
+        self.of_shapes, self._alone = dict[tuple[int, ...], Any](), threading.Lock()  # the last used is the last
         found = getattr(session, "session", None)
         providers: dict[str, Any] = getattr(found, "get_provider_options", dict)()
         if "CUDAExecutionProvider" in providers:
@@ -373,17 +396,29 @@ class _Session:
         return getattr(self._session, name)
 
     def __call__(self, given: Any) -> Any:
-        array = given.made() if isinstance(given, _Batch) else given
+        array, count, kept = given, len(given.items) if isinstance(given, _Batch) else None, 1.0
+        if count is not None:
+            array = given.made(self.least, STEP if self.make and self._is_text else 1)
+            kept = given.items[0].width / array.shape[3]
+        session = self._session if self.make is None else self._of_shape(array.shape)
         if isinstance(array, memory.DeviceArray):
-            made = self._run(array) if self.device == "cuda" else self._session(array.copy_to_host())
+            made = self._run(session.session, array) if self.device == "cuda" else session(array.copy_to_host())
         else:
-            made = self._session(array)
+            made = session(array)
         if self._is_text:
-            return Scores(made)
-        return made if isinstance(made, np.ndarray) else made.copy_to_host()
+            return Scores(made, count, kept)
+        return (made if isinstance(made, np.ndarray) else made.copy_to_host())[:count]
 
-    def _run(self, array: memory.DeviceArray) -> Any:
-        session = self._session.session
+    def _of_shape(self, shape: tuple[int, ...]) -> Any:
+        """The session whose runs all have this shape."""
+        assert self.make is not None
+        with self._alone:
+            found = self.of_shapes[shape] = self.of_shapes.pop(shape, None) or self.make()
+            if len(self.of_shapes) > MOST_SESSIONS:
+                del self.of_shapes[next(iter(self.of_shapes))]
+        return found
+
+    def _run(self, session: Any, array: memory.DeviceArray) -> Any:
         given, made = session.get_inputs()[0].name, session.get_outputs()[0].name
         binding = session.io_binding()
         binding.bind_input(given, "cuda", self._ordinal, np.float32, array.shape, array.pointer)
@@ -396,10 +431,13 @@ class _Session:
 
 
 class Scores:
-    """Scores (N, T, C) of characters, of which the decoder asks the best of each place, and nothing else."""
+    """Scores (N, T, C) of characters, of which the decoder asks the best of each place, and nothing else.
 
-    def __init__(self, scores: Any) -> None:
-        self._scores = scores
+    Of more lines the first `count` are told, and of each line's places that part that isn't beyond the engine's width.
+    """
+
+    def __init__(self, scores: Any, count: int | None = None, kept: float = 1.0) -> None:
+        self._scores, self._part = scores, (slice(count), slice(math.ceil(kept * scores.shape[1])))
 
     @cached_property
     def _best(self) -> tuple[NDArray[Any], NDArray[np.float32]]:
@@ -421,11 +459,11 @@ class Scores:
 
     def argmax(self, axis: int) -> NDArray[Any]:
         """Place of the largest score, (N, T)."""
-        return self._best[0]
+        return self._best[0][self._part]
 
     def max(self, axis: int) -> NDArray[np.float32]:
         """The largest score, (N, T)."""
-        return self._best[1]
+        return self._best[1][self._part]
 
 
 @cache

@@ -159,6 +159,25 @@ def test_batches_are_the_same_however_many_lines_are_made_at_a_time(stand_in, mo
         assert np.array_equal(batch, other[number]) and np.array_equal(batch, mixed[number])
 
 
+def test_steady_shapes_are_few_and_lines_are_read_the_same(engine, read, page, monkeypatch):
+    steady = accelerate(engine, steady_shapes=True)
+    found = steady(page)
+    assert found.txts == read.txts and np.allclose(found.scores, read.scores, atol=0.05)
+    shapes = [list(model.session.of_shapes) for model in (steady.text_cls, steady.text_rec)]
+    assert shapes[0] == [(6, 3, 48, 192)] and set(shapes[1]) <= {(6, 3, 48, 320 * times) for times in (1, 2, 3)}
+    expected, found = (one(page, return_word_box=True).word_results for one in (engine, steady))
+    for line, other in zip(expected, found, strict=True):
+        assert [word for word, _, _ in line] == [word for word, _, _ in other]
+        assert np.abs(np.subtract([box for _, _, box in line], [box for _, _, box in other])).max() <= 12
+    engine.update_params(return_word_box=False)
+    monkeypatch.setattr(stand_ins, "MOST_SESSIONS", 1)
+    steady(page)
+    assert len(steady.text_rec.session.of_shapes) == 1
+    for wrong, asked in ((engine, "few"), (steady, False)):
+        with pytest.raises(InputError, match="steady_shapes"):
+            accelerate(wrong, steady_shapes=asked)
+
+
 def test_what_an_engine_can_be_asked_for(engine, stand_in, page):
     for asked in ({"use_rec": False}, {"use_det": False, "use_rec": True}, {"use_det": True, "return_word_box": True}):
         expected, found = engine(page, **asked), stand_in(page, **asked)
@@ -229,4 +248,4 @@ def test_on_a_gpu(page):
     engine = RapidOCR(params={**QUIET, "EngineConfig.onnxruntime.use_cuda": True})
     stand_in = accelerate(engine)
     assert stand_in._load_det_model().session.device == "cuda"
-    assert stand_in(page).txts == engine(page).txts
+    assert stand_in(page).txts == engine(page).txts == accelerate(engine, steady_shapes=True)(page).txts

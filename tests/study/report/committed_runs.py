@@ -58,7 +58,8 @@ def made_up(folder: Path, study: str, kind: str) -> Path:
     other = next(REFERENCE / name for name in MACHINES[kind] if (REFERENCE / name / "drone.json").is_file())
     (folder / f"{study}.json").write_text((other / "drone.json").read_text("utf-8").replace('"drone', f'"{study}'))
     rng, rows = np.random.default_rng(0), []
-    ways, gain = ("octopus", "octopus-again", "rapidocr"), {"networks": 1, "answers": 1.1, "whole": 2.5}
+    ways, gain = ["octopus", "octopus-again", "rapidocr"], {"networks": 1, "answers": 1.1, "whole": 2.5}
+    ways += ["octopus-steady", "rapidocr-default"] * (kind == "gpu")
     for n in (1, 8, 50) if kind == "gpu" else (1,):
         case = Case(study, "synthetic", "pages", n)
         for quantity in ("whole", "networks", "page", "lines", "answers", "inputs", "beside"):
@@ -66,7 +67,7 @@ def made_up(folder: Path, study: str, kind: str) -> Path:
                 value = n * rng.normal(10, 0.01) * (gain.get(quantity, 20) if method == "rapidocr" else 1)
                 rows.append(case.row(method, "host", quantity, "ms", value, block=block, answer=SAME))
         rows += [case.row("pages", "deterministic", quantity, "count", 40 * n) for quantity in ("lines", "characters")]
-        for method in ("octopus", "rapidocr"):
+        for method in (way for way in ways if way != "octopus-again"):
             for quantity, unit in (("boxes", "count"), ("lines_equal", "fraction"), ("character_errors", "fraction")):
                 rows.append(case.row(method, "deterministic", quantity, unit, 40 * n if unit == "count" else 0.5))
             rows.append(case.row(method, "memory", "host_peak", "bytes", 1e6))

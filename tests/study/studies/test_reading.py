@@ -132,8 +132,8 @@ def test_lines_that_are_read_otherwise_are_counted(quick_context):
 
 
 def test_slow_pages_get_fewer_blocks_or_a_reason(quick_context):
-    _, value = rows_of(quick_context("reading", **{"reading.seconds": 2.0}), pause=0.05)  # 0.26 s a page, 7 in all
-    assert value["blocks", "pages"] in (1, 2) and value["whole", "octopus"] and value["host_peak", "rapidocr"]
+    _, value = rows_of(quick_context("reading", **{"reading.seconds": 1.2}), pause=0.05)  # both ways together 0.3 s
+    assert value["blocks", "pages"] in (1, 2) and value["whole", "octopus"]
     assert ("whole", "octopus-again") not in value
     rows, value = rows_of(quick_context("reading", **{"reading.seconds": 0.5}), pause=0.05)
     assert value["boxes", "rapidocr"] == len(PAGE.lines)

@@ -15,13 +15,14 @@ from octopus_study.report.view import View, every_view
 STUDY, WHOLE, ENGINE, PADDED = "reading", "whole", "rapidocr", "padded"
 SUMS = ("inputs", "beside")
 COUNTED = {"layer": "deterministic"}
+_ORDER = {name: place for place, name in enumerate(READING_METHODS)}
 _WAYS = STRATEGIES | READING_METHODS | {SUBJECT: STRATEGIES[SUBJECT]}
 
 
 def pages(view: View) -> list[Key]:
-    """Return both ways to read each number of pages that a machine was asked to read."""
-    asked = sorted({number.n for number in view.select(workload="pages", quantity=WHOLE, layer="host")})
-    return [view.key("pages", n, method, quantity=WHOLE, layer="host") for n in asked for method in (SUBJECT, ENGINE)]
+    """Return the ways to read each number of pages that a machine was asked to read."""
+    found = {number.key for number in view.select(workload="pages", quantity=WHOLE, layer="host")}
+    return sorted((key for key in found if key.method in READING_METHODS), key=lambda key: (key.n, _ORDER[key.method]))
 
 
 def more_errors(frame: Frame) -> Iterator[Number]:

@@ -12,6 +12,7 @@ from octopus_study.baselines import onnx_runtime
 from octopus_study.baselines.availability import need
 
 INSTALL = "pip install -e './workflow[baselines,models]'"
+SEARCH = "EngineConfig.onnxruntime.cuda_ep_cfg.cudnn_conv_algo_search"
 # Steps of a page by their names in rows; the last two are sums.
 NETWORKS, PAGE, LINES, ANSWERS, INPUTS, BESIDE = STEPS = ("networks", "page", "lines", "answers", "inputs", "beside")
 # The engine's methods by the step that they are: what feeds the detector, and what feeds the two networks after it.
@@ -19,7 +20,11 @@ METHODS = {"detect_and_crop": PAGE, "crop_text_regions": LINES, "cls_and_rotate"
 
 
 def make_engines(device: str) -> dict[str, Any]:
-    """The engine with Octopus and as it is, with the same networks, which work on "cpu" or "cuda"."""
+    """The engine with Octopus and as it is, with the same networks, which work on "cpu" or "cuda".
+
+    On a GPU ONNX Runtime searches for convolutions wherever a shape isn't that of the run before. So it also works with
+    shapes that stay, and without a search.
+    """
     module = need("rapidocr", "RapidOCR", INSTALL)
     on_gpu = device == "cuda"
     onnx_runtime.load(on_gpu)
@@ -30,6 +35,9 @@ def make_engines(device: str) -> dict[str, Any]:
     engines = {"octopus": accelerate(engine), "rapidocr": engine}
     for model in (engine.text_det, engine.text_cls, engine.text_rec):
         onnx_runtime.check_provider(model.session.session, on_gpu)
+    if on_gpu:
+        engines["octopus-steady"] = accelerate(engine, steady_shapes=True)
+        engines["rapidocr-default"] = module.RapidOCR(params={**settings, SEARCH: "DEFAULT"})
     return engines
 
 
@@ -77,9 +85,10 @@ def watch(engines: Iterable[Any]) -> Stopwatch:
             setattr(engine, name, stopwatch.timed(step, getattr(engine, name)))
         for model in (engine._load_det_model(), engine._load_cls_model(), engine._load_rec_model()):
             model.postprocess_op = stopwatch.timed(ANSWERS, model.postprocess_op)
-            if not isinstance(model.session.session, _Session):
-                owner = getattr(model.session, "_session", model.session)
-                owner.session = _Session(owner.session, stopwatch)
+            own = getattr(model.session, "of_shapes", {})  # beside the one that engines share
+            for owner in (getattr(model.session, "_session", model.session), *own.values()):
+                if not isinstance(owner.session, _Session):
+                    owner.session = _Session(owner.session, stopwatch)
     return stopwatch
 
 

@@ -44,6 +44,12 @@ def test_a_device_time_begins_with_a_cold_l2() -> None:
     assert queued == ["fill", "wait", 0.0, "run", 1.25]
 
 
+def test_the_buffer_that_is_rewritten_has_at_least_the_size_of_the_l2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "l2_bytes", lambda: 1 << 26)
+    monkeypatch.setattr(cuda, "allocate", lambda size: size)
+    assert object.__new__(cuda.CudaEventClock)._flush >= 1 << 26
+
+
 QUICK = Budget(3, 3, 0.0, 5.0, 0.5, 0.02)
 
 

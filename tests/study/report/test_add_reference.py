@@ -38,6 +38,25 @@ def test_a_clean_real_run_is_copied(tmp_path: Path) -> None:
     assert sorted(path.name for path in target.iterdir()) == sorted(path.name for path in folder.iterdir())
 
 
+def test_a_second_run_is_of_another_card_or_hour(tmp_path: Path) -> None:
+    first = write_run(tmp_path / "results", "m", "cpu", only=BASIS, whole=True)
+    again = write_run(tmp_path / "again", "m", "cpu", only=BASIS, whole=True)
+    with pytest.raises(DataError, match="has no first run"):
+        add_reference(again, tmp_path / "reference", ANY, second=True)
+    target = add_reference(first, tmp_path / "reference", ANY)
+    with pytest.raises(DataError, match="on the same card 0:00:00 before; a second run is at least 1:00:00 apart"):
+        add_reference(again, tmp_path / "reference", ANY, second=True)
+    for name in BASIS:
+        edit_record(again / f"{name}.json", git__commit=OTHER, started="2030-01-01T00:00:00+00:00")
+    with pytest.raises(DataError, match="2 commits"):
+        add_reference(again, tmp_path / "reference", ANY, second=True)
+    again = write_run(tmp_path / "other", "m", "cpu", only=BASIS, whole=True)
+    for name in BASIS:
+        edit_record(again / f"{name}.json", machine__identity__gpu="0123456789ab")
+    assert add_reference(again, tmp_path / "reference", ANY, second=True) == target / "again"
+    assert (target / "again" / f"{BASIS[0]}.csv").exists()
+
+
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [

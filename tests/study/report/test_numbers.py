@@ -5,13 +5,15 @@ import math
 from pathlib import Path
 
 import pytest
-from committed_runs import CPU, GPU, PUBLISHED
+from committed_runs import BASIS, CPU, GPU, PUBLISHED, write, write_run
 from frames import TIME, number
 
 from octopus.errors import InputError
-from octopus_study.report.build import build_numbers
+from octopus_study.measure.rows import read_rows
+from octopus_study.report.build import build_numbers, numbers_of, vetted
 from octopus_study.report.frame import Frame
 from octopus_study.report.published import COLUMNS, published_numbers
+from octopus_study.report.runs import load_runs
 
 PLACE = f"{GPU}.stage_timing.visdrone.n1000"
 
@@ -47,6 +49,30 @@ def test_own_results_stand_beside_the_reference(numbers: Frame) -> None:
     assert not numbers["cpu.stage_timing.visdrone.n1000.octopus.end_to_end.host"].synthetic
     assert numbers.text("gpu.machine.name") == "NVIDIA H100"
     assert "synthetic VisDrone sample" in numbers.text("shown.stage_timing")
+
+
+def test_an_interval_holds_a_second_run(tmp_path: Path) -> None:
+    """Its rows are those of the first, but for Octopus' times, which are three times as long."""
+    folder = write_run(tmp_path, GPU, "gpu", only=BASIS)
+    once = Frame(numbers_of(vetted(load_runs(None, tmp_path)), PUBLISHED))
+    again = write_run(tmp_path / "second", GPU, "gpu", only=BASIS)
+    rows = read_rows(again / "stage_timing.csv")
+    slow = rows["method"].str.startswith("octopus") & (rows["unit"] == "ms")
+    write(again / "stage_timing.csv", rows.assign(value=rows["value"].mask(slow, 3 * rows["value"])))
+    again.rename(folder / "again")
+    (folder / "again" / "distribution.csv").unlink()
+    both = Frame(numbers_of(vetted(load_runs(None, tmp_path)), PUBLISHED))
+    assert {one.id for one in both} == {one.id for one in once}
+    key = f"{PLACE}.octopus.end_to_end.host"
+    first, held = once[key], both[key]
+    assert (held.value, held.low) == (first.value, first.low) and held.high == pytest.approx(3 * first.high)
+    assert held.note.endswith("holds a second run's")
+    ratio = f"{PLACE}.octopus.crop_resize_normalize.device.speedup_over_published"
+    assert both[ratio].low == pytest.approx(once[ratio].low / 3) and both[ratio].high == once[ratio].high
+    verdicts = [(one.text, both.text(one.id)) for one in once if one.machine == GPU and one.derived == "verdict"]
+    assert ("faster", "ambiguous") in verdicts
+    assert all(text in (before, "ambiguous") for before, text in verdicts)
+    assert both[f"{PLACE}.published.end_to_end.host"].interval == once[f"{PLACE}.published.end_to_end.host"].interval
 
 
 def test_reading_back_gives_the_same_numbers(numbers: Frame, tmp_path: Path) -> None:

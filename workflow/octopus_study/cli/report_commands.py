@@ -131,6 +131,7 @@ def readme(
 def add_reference(
     results: Annotated[Path, typer.Argument(help="A vetted run, data/results/<machine>.")],
     reference: Reference = Path("data/reference"),
+    second: Annotated[bool, typer.Option(help="These are second runs, on another card or an hour apart.")] = False,
 ) -> None:
     """Copy a run to the committed reference; refuses synthetic, invalid or uncommitted work, other settings, a
     loaded machine, and several commits."""
@@ -138,7 +139,7 @@ def add_reference(
     from octopus_study.report.add_reference import add_reference
 
     standard = Config().model_dump(mode="json")
-    typer.echo(f"added to {add_reference(results, reference, standard)}")
+    typer.echo(f"added to {add_reference(results, reference, standard, second)}")
 
 
 @report.command()

@@ -1,8 +1,10 @@
 """From result rows and published tables to ``numbers.csv`` and the series beside it."""
 
 import json
+import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from octopus_study.measure._files import atomic_text
@@ -60,8 +62,13 @@ def write_series(runs: list[Run], folder: Path) -> None:
 
 def vetted(runs: list[Run]) -> list[Run]:
     """Return the runs without what must not be believed."""
-    checks = ((run, studies.report_of(run.study).vetted) for run in runs)
-    return [check(run) if check else run for run, check in checks]
+    return [_vetted(run) for run in runs]
+
+
+def _vetted(run: Run) -> Run:
+    check = studies.report_of(run.study).vetted
+    made = check(run) if check else run
+    return replace(made, second=_vetted(run.second)) if run.second else made
 
 
 def derive_all(runs: list[Run]) -> Iterator[Number]:
@@ -78,7 +85,28 @@ def derive_all(runs: list[Run]) -> Iterator[Number]:
 
 
 def derive(run: Run, report: StudyReport) -> Iterator[Number]:
-    """Yield the numbers of one run."""
+    """Yield the numbers of one run; if there is a second one, with intervals that hold both."""
+    again = {} if run.second is None else {number.id: number for number in derive(run.second, report)}
+    for number in _derived(run, report):
+        yield holding(number, again[number.id]) if number.id in again else number
+
+
+def holding(number: Number, again: Number) -> Number:
+    """Return a number of a first run whose interval holds that of the second one; or a verdict on which they agree.
+
+    The rule was set before there was a second run: the value stays the first run's, and the interval reaches from the
+    least to the greatest end of both. So whatever is judged by the interval is judged by both runs."""
+    if number.derived == "verdict":
+        same = number.text == again.text
+        return number if same else number._replace(text="ambiguous", note=f"{number.note}; a second run: {again.text}")
+    ends = [end for end in (number.low, number.high, again.low, again.value, again.high) if math.isfinite(end)]
+    if not (math.isfinite(number.low) and math.isfinite(again.value)):
+        return number
+    note = f"{number.note}; the interval holds a second run's" if number.note else "the interval holds a second run's"
+    return number._replace(low=min(ends), high=max(ends), note=note)
+
+
+def _derived(run: Run, report: StudyReport) -> Iterator[Number]:
     yield from by(medians, run, report)
     if not report.windows:
         yield from by(comparisons, run, report)

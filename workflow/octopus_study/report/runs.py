@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Role = Literal["here", "reference"]
+SECOND = "again"  # the folder of a machine's second runs
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
 
@@ -34,6 +35,7 @@ class Run:
     source: str  # path of the CSV, as given
     rows: pd.DataFrame  # result rows (:class:`octopus_study.measure.rows.Row`)
     provenance: dict[str, Any]  # what the run's JSON file says
+    second: Run | None = None  # the study measured again, on another card or at another hour
     # what :func:`cached` made of the run
     kept: dict[tuple, list] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -96,7 +98,7 @@ def load_runs(results_dir: str | Path | None, reference_dir: str | Path | None) 
     runs, refused = [], []
     for path, role in found:
         try:
-            runs.append(read_run(path, role))
+            runs.append(_with_second(read_run(path, role), path, role))
         except MeasureError as error:
             refused.append(str(error))
     if refused:
@@ -111,6 +113,13 @@ def load_runs(results_dir: str | Path | None, reference_dir: str | Path | None) 
             "(`octopus measure`), or pass a folder with results."
         )
     return runs
+
+
+def _with_second(run: Run, path: Path, role: Role) -> Run:
+    again = path.parent / SECOND / path.name
+    if not again.exists():
+        return run
+    return replace(run, second=replace(read_run(again, role), scope=run.scope, machine=run.machine))
 
 
 def _tables(folder: Path, role: Role) -> list[tuple[Path, Role]]:

@@ -38,28 +38,23 @@ from octopus.kernels.arguments import BEST
 
 TESTED = ("3.10", "3.10")
 
-MAIN, DETECTOR, CLASSIFIER, RECOGNISER, ENGINE, CROPS = (
-    f"rapidocr.{name}"
-    for name in (
-        "main.RapidOCR", "ch_ppocr_det", "ch_ppocr_cls.main.TextClassifier", "ch_ppocr_rec.main.TextRecognizer",
-        "inference_engine.onnxruntime.main.OrtInferSession", "utils.process_img",
-    )
-)  # fmt: skip
-# What is stood in for, and what stand-ins are called by.
-RELIED_ON = (
-    *(
-        f"{MAIN}.{name}"
-        for name in (
-            "run_ocr_steps", "detect_and_crop", "crop_text_regions", "cls_and_rotate", "recognize_txt",
-            "build_final_output", "calc_word_boxes", "_load_det_model", "_load_cls_model", "_load_rec_model",
-        )
-    ),
-    *(f"{DETECTOR}.main.TextDetector.{name}" for name in ("__call__", "get_preprocess")),
-    *(f"{DETECTOR}.utils.DetPreProcess.{name}" for name in ("__call__", "normalize", "permute", "resize")),
-    *(f"{kind}.{name}" for kind in (CLASSIFIER, RECOGNISER) for name in ("__call__", "resize_norm_img")),
-    "rapidocr.ch_ppocr_rec.utils.CTCLabelDecode.__call__", f"{ENGINE}.__call__", f"{CROPS}.get_rotate_crop_image",
-    f"{CROPS}.map_img_to_original", "rapidocr.cal_rec_boxes.main.CalRecBoxes.__call__",
-)  # fmt: skip
+# What is stood in for, and what stand-ins are called by: methods of each class, functions of each module.
+RELIED_ON = tuple(
+    f"rapidocr.{owner}.{name}"
+    for owner, names in {
+        "main.RapidOCR": "run_ocr_steps detect_and_crop crop_text_regions cls_and_rotate recognize_txt "
+        "build_final_output calc_word_boxes _load_det_model _load_cls_model _load_rec_model",
+        "ch_ppocr_det.main.TextDetector": "__call__ get_preprocess",
+        "ch_ppocr_det.utils.DetPreProcess": "__call__ normalize permute resize",
+        "ch_ppocr_cls.main.TextClassifier": "__call__ resize_norm_img",
+        "ch_ppocr_rec.main.TextRecognizer": "__call__ resize_norm_img",
+        "ch_ppocr_rec.utils.CTCLabelDecode": "__call__",
+        "inference_engine.onnxruntime.main.OrtInferSession": "__call__",
+        "utils.process_img": "get_rotate_crop_image map_img_to_original",
+        "cal_rec_boxes.main.CalRecBoxes": "__call__",
+    }.items()
+    for name in names.split()
+)
 TOGETHER = 256  # lines that one launch makes at most, beyond the batch that is asked for
 TALL = 1.5  # height / width from which on a line is turned by a quarter
 STEP = 320  # of widths of lines' batches, where shapes are steady: the least width that the engine has

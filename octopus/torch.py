@@ -23,9 +23,10 @@ from torch import Tensor
 
 import octopus
 from octopus import images as of_images
-from octopus.arrays.checks import check_choice, dtype_text, is_count, normalisation, per_channel
+from octopus.arrays.checks import check_choice, check_return_transform, dtype_text, is_count, normalisation, per_channel
 from octopus.arrays.views import ArrayView, c_strides
 from octopus.crop.check import check_box_shape
+from octopus.crop.frame import upright
 from octopus.crop.spec import CropOptions, make_spec
 from octopus.errors import InputError, shown
 from octopus.images import spec as image_spec
@@ -65,8 +66,8 @@ def crop_resize(frame: Tensor, boxes: Tensor, size: Any = (224, 224), **options:
     """`octopus.crop_resize` of tensors, which torch may compile and export.
 
     `frame` is (H, W, C) or (F, H, W, C), uint8, uint16 or float32; `boxes` (N, 4) or maps (N, 2, 3), int32, int64,
-    float32 or float64. Returns a tensor (N, C, height, width) or (N, height, width, C), with `letterbox` a pair of it
-    and the transforms (N, 4), float32; raises `InputError` as `octopus.crop_resize`, while compiling, too.
+    float32 or float64. Returns a tensor (N, C, height, width) or (N, height, width, C), with `return_transform` a pair
+    of it and the transforms (N, 4), float32; raises `InputError` as `octopus.crop_resize`, while compiling, too.
 
     While torch compiles `mean` and `std` of each item are tensors (N, C), and there are no frames of video.
     """
@@ -77,24 +78,20 @@ def crop_resize(frame: Tensor, boxes: Tensor, size: Any = (224, 224), **options:
             options[f"item_{name}"] = options.pop(name)
     if isinstance(options.get("count"), int):
         options["count"] = torch.full((), options["count"], dtype=torch.int32, device=boxes.device)
-    boxed = options.pop("letterbox", False)
-    operator = torch.ops.octopus.crop_letterbox if boxed else torch.ops.octopus.crop_resize
-    return operator(frame, boxes, _pair(size), **_numbers(options))
+    return _one_of("crop_resize", "crop_letterbox", (frame, boxes, _pair(size)), options)
 
 
 def resize(images: Sequence[Tensor], size: Any, **options: Any) -> Any:
     """`octopus.images.resize` of a list of tensors, which torch may compile and export.
 
     `images` are (H, W, C), (C, H, W) or (H, W), uint8, uint16 or float32. Returns a tensor (N, C, height, width) or
-    (N, height, width, C), with `letterbox` a pair of it and the transforms (N, 4), float32; raises `InputError` as
-    `octopus.images.resize`, while compiling, too.
+    (N, height, width, C), with `return_transform` a pair of it and the transforms (N, 4), float32; raises `InputError`
+    as `octopus.images.resize`, while compiling, too.
     """
     if not torch.compiler.is_compiling():
         return of_images.resize(images, size, **options)
     _check_list(images)
-    boxed = options.pop("letterbox", False)
-    operator = torch.ops.octopus.letterbox if boxed else torch.ops.octopus.resize
-    return operator(list(images), _pair(size), **_numbers(options))
+    return _one_of("resize", "letterbox", (list(images), _pair(size)), options)
 
 
 def patch_rows(images: Sequence[Tensor], sizes: Any, **options: Any) -> tuple[Tensor, ...]:
@@ -277,6 +274,14 @@ class CropResize(torch.nn.Module):
         return ", ".join([f"size={self.size}", *(f"{name}={value}" for name, value in self.options.items())])
 
 
+def _one_of(plain: str, boxing: str, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The answer of one of two operators, of which the second returns transforms, too."""
+    boxed, back = (options.pop(name, False) for name in ("letterbox", "return_transform"))
+    check_return_transform(boxed, back)
+    made = getattr(torch.ops.octopus, boxing if boxed else plain)(*given, **_numbers(options))
+    return made[0] if boxed and not back else made
+
+
 def _check_list(images: Any) -> None:
     if isinstance(images, Tensor):
         raise InputError("images is one tensor; while torch compiles, pass a list of tensors: list(images)")
@@ -345,7 +350,8 @@ def _fake_crop(frame: Tensor, boxes: Tensor, size: list[int], *_: Any, **options
     *sides, channels = frame.shape
     shape = (*(side if type(side) is int else 8 for side in sides), int(channels))  # a side may be unknown
     dtype = _numpy_dtype(frame, "frame")
-    model = ArrayView(0, shape, c_strides(shape, dtype), dtype, "cpu", "torch", None)
+    side = "cuda" if frame.is_cuda else "cpu"
+    model = upright(ArrayView(0, shape, c_strides(shape, dtype), dtype, side, "torch", None), copied=False)
     check_box_shape((1, *(int(side) for side in boxes.shape[1:])), _numpy_dtype(boxes, "boxes"))
     checked = CropOptions(tuple(size), **_named(options))
     return _empty(frame, (boxes.shape[0], *make_spec(model, checked).item), options, checked.letterbox)
@@ -353,7 +359,7 @@ def _fake_crop(frame: Tensor, boxes: Tensor, size: list[int], *_: Any, **options
 
 def _fake_resize(images: list[Tensor], size: list[int], **options: Any) -> Any:
     spec, items = _images_as_asked("resize", images, None, size=tuple(size), **options)
-    return _empty(images[0], items.shape, options, spec.letterbox)
+    return _empty(images[0], items.shape, options, spec.return_transform)
 
 
 def _fake_rows(
@@ -405,7 +411,11 @@ def _no_gradient(*_: Any) -> None:
 
 def _registered() -> Any:
     """Operators that take their arguments as they are: torch's own wrappers would cost more than a launch."""
-    library, pair, boxed = torch.library.Library("octopus", "DEF"), "(Tensor, Tensor)", {"letterbox": True}
+    library, pair, boxed = (
+        torch.library.Library("octopus", "DEF"),
+        "(Tensor, Tensor)",
+        {"letterbox": True, "return_transform": True},
+    )
     tags: tuple[Any, ...] = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
     # Images reserve memory for their table, which a CUDA graph can't; torch 2.11 has no word for that.
     unsafe = (torch.Tag.cudagraph_unsafe,) if hasattr(torch.Tag, "cudagraph_unsafe") else ()

@@ -74,6 +74,12 @@ def switch(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def check_return_transform(letterbox: bool, return_transform: bool) -> None:
+    """Of letterboxed items alone there is one."""
+    if return_transform and not letterbox:
+        raise InputError("return_transform=True is for letterbox=True, whose items it leads back; leave it out")
+
+
 def dtype_text(dtype: Any, dtypes: tuple[str, ...]) -> Any:
     """The name of a dtype of NumPy or torch, if it is one; to be checked. `dtypes` are known by their names."""
     text = str(dtype).removeprefix("torch.")

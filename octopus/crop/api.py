@@ -8,6 +8,8 @@ from functools import partial
 from sys import modules
 from typing import Any, Literal, Unpack, overload
 
+import numpy as np
+
 from octopus.arrays import checks, streams
 from octopus.arrays.launch import PreparedLaunch
 from octopus.arrays.memo import TRACER, UnreadableError, apart, dynamo_disabled, frozen, keep, marked, read_directly
@@ -18,7 +20,7 @@ from octopus.backends.cpu import get_num_threads
 from octopus.backends.cuda.device import is_capturing
 from octopus.crop import check, spec
 from octopus.crop.check import Call, Items
-from octopus.crop.frame import frame_view, made_channels, pillow_frame
+from octopus.crop.frame import frame_view, made_channels, pillow_frame, upright
 from octopus.crop.kernel import Asked, CropKernel, PreparedCall, read_call
 from octopus.crop.spec import CallOptions, CropOptions, PlanOptions, RunOptions, Sizes
 from octopus.errors import InputError, shown
@@ -44,8 +46,8 @@ class CropPlan(Plan):
         than this one. Several frames, of shape (F, H, W, C), make a plan whose runs name the frame of each box; F may
         change too.
     max_boxes : int
-    size, mean, std, scale, dtype, layout, edge, antialias, filter, letterbox, outside, pad_mode, pad_value, channels,
-    pad_to, device
+    size, mean, std, scale, dtype, layout, edge, antialias, filter, letterbox, return_transform, outside, pad_mode,
+    pad_value, channels, pad_to, device
         As in `crop_resize`; sizes (max_boxes, 2) are those of the first boxes of each run, and a rule needs a
         `max_width`. A plan made with a list of frames takes lists. Where items have sizes, or there are lists or
         quadrilaterals, the GPU is told where they lie: runs with boxes on the GPU can be captured once such a run, with
@@ -113,7 +115,7 @@ class CropPlan(Plan):
             plan = self._varied = varied.VariedPlan(given, int(max_boxes), size, device, **more)
             self.max_boxes, self.spec, self.device, self.engine = int(max_boxes), plan.spec, plan.device, plan.engine
             return
-        model = frame_view(frame)
+        model = upright(frame_view(frame), copied=False)
         checked, maps = CropOptions(size=size, **options), len(box_shape) == 2
         if allocate:
             check_family(model, checked.dtype)
@@ -163,6 +165,10 @@ class CropPlan(Plan):
         frame = self._model.nbytes if self._kernel.host_to_gpu else 0
         return results + sum(upload_bytes(self.max_boxes, self.spec.frame.indexed)) + frame
 
+    def __call__(self, frame: Any, boxes: Any, **given: Any) -> Any:
+        """As `run`."""
+        return self.run(frame, boxes, **given)
+
     @marked
     def run(self, frame: Any, boxes: Any, *, out: Any = None, stream: Any = None, **options: Unpack[RunOptions]) -> Any:
         """Crop and resize `boxes` out of `frame`; see `crop_resize` for all of these.
@@ -176,7 +182,7 @@ class CropPlan(Plan):
 
         Returns
         -------
-        array, or with `letterbox` (array, transform)
+        array, or with `return_transform` (array, transform)
             The first N items of the plan's memory, or `out`; the transform is always in the plan's memory.
 
         Raises
@@ -206,18 +212,20 @@ class CropPlan(Plan):
     def _run_anew(self, frame: Any, boxes: Any, out: Any, stream: Any, options: Mapping[str, Any], asked: Asked) -> Any:
         """The long way of a run: look at all of it, and keep what the next such run needs."""
         checks.check_known("run", options, spec.RUN_OPTIONS)
-        model, described = frame_view(frame), checks.boxes_view(boxes)
-        items, most = check.items_of(*(options.get(name) for name in check.ITEM_NAMES))
+        given, described = frame_view(frame), checks.boxes_view(boxes)
+        model = upright(given)
+        items, most = check.items_of(*(options.get(name) for name in check.ITEM_NAMES), number=described.shape[0])
         checks.check_stream(stream, self.device)
         self._kernel.check(model, described, items, most)
         result = self._head(self._out, described.shape[0]) if out is None else out
         transform = None if self._transform is None else self._head(self._transform, described.shape[0])
         call = self._kernel.work(model, described, items, most, result, transform, stream, out is None)
-        launch = None if asked[0] is None or most is not None else self._kernel.prepare(call)
+        again = asked[0] is not None and most is None and model.pointer == given.pointer
+        launch = self._kernel.prepare(call) if again else None
         if launch is not None:
             # A caller's `out` must not stay alive here.
             self._keep(asked, call, launch, result if out is None else None, transform)
-        return result if transform is None else (result, transform)
+        return (result, transform) if self.spec.options.return_transform else result
 
     def _keep(self, asked: Asked, call: Call, launch: PreparedLaunch, result: Any, transform: Any) -> None:
         """Let other runs like this one go the short way."""
@@ -231,7 +239,7 @@ class CropPlan(Plan):
         own = result, call.out.pointer
         its = (transform, 0 if call.transform is None else call.transform.pointer)
         makers = (lambda _: own), None if transform is None else (lambda _: its)
-        prepared = PreparedCall(launch, where, place, *makers)
+        prepared = PreparedCall(launch, where, place, *makers, self.spec.options.return_transform)
         keep(self._memo, asked[0], prepared)
 
 
@@ -247,12 +255,12 @@ _thread = _Memo()
 
 @overload
 def crop_resize(
-    frame: Any, boxes: Any, size: Sizes = ..., *, letterbox: Literal[True], out: Any = ..., stream: Any = ...,
+    frame: Any, boxes: Any, size: Sizes = ..., *, return_transform: Literal[True], out: Any = ..., stream: Any = ...,
     **options: Unpack[CallOptions],
 ) -> tuple[Any, Any]: ...  # fmt: skip
 @overload
 def crop_resize(
-    frame: Any, boxes: Any, size: Sizes = ..., *, letterbox: bool = ..., out: Any = ..., stream: Any = ...,
+    frame: Any, boxes: Any, size: Sizes = ..., *, return_transform: bool = ..., out: Any = ..., stream: Any = ...,
     **options: Unpack[CallOptions],
 ) -> Any: ...  # fmt: skip
 @marked
@@ -270,11 +278,12 @@ def crop_resize(
     frame : array, (H, W, C) or (F, H, W, C), uint8, uint16 or float32; a list of (H, W, C); or NV12 or P010
         One frame, or several of which `frame_index` chooses, or a list of frames that differ in height and width: then
         `boxes` is a list of as many arrays, and items come in their order: the frame of each is
-        `numpy.repeat(numpy.arange(F), [len(each) for each in boxes])`. C is 1 to 64; channels come last. NumPy, torch,
-        CuPy, Numba, or anything with DLPack or `__cuda_array_interface__`; never copied where it already lies on the
-        device that works. Rows may be further apart than their length. An image of Pillow is read in its memory, too:
-        of the mode RGB three channels, of RGBA and RGBX four, of L and I;16 one. `octopus.NV12` and `octopus.P010` are
-        frames of video, which count as three channels of uint8.
+        `numpy.repeat(numpy.arange(F), [len(each) for each in boxes])`. C is 1 to 64; a grey frame may be (H, W). NumPy,
+        torch, CuPy, Numba, or anything with DLPack or `__cuda_array_interface__`; never copied where it already lies on
+        the device that works. Rows may be further apart than their length. On the host any strides are taken, and
+        channels may come first, before a width of more than 64; that is copied, in 1 ms for 720p. An image of Pillow is
+        read in its memory, too: of the mode RGB three channels, of RGBA and RGBX four, of L and I;16 one.
+        `octopus.NV12` and `octopus.P010` are frames of video, which count as three channels of uint8.
     boxes : array, (N, 4), (N, 2, 3) or (N, 4, 2), integer or float; or a list of such
         `x1, y1, x2, y2` in pixels, a box covers `[x1, x2) x [y1, y2)`; on the host or on the GPU. What lies beyond the
         frame is cut off, see `outside`. Boxes are read as float32, whose numbers lie 1/16384 of a pixel apart at 1000
@@ -328,8 +337,9 @@ def crop_resize(
         Keys' cubic with the slope -0.75, as OpenCV's `INTER_CUBIC` and torch's "bicubic" do; `edge` says what lies
         beyond a box. Its values may overshoot those of the frame. Both go without `antialias`.
     letterbox : bool
-        Keep each box's aspect ratio: it fills the height or the width, in the middle of the item. Returns the transform
-        that leads back to the frame, too.
+        Keep each box's aspect ratio: it fills the height or the width, in the middle of the item.
+    return_transform : bool
+        With `letterbox`, also return the transform that leads back to the frame.
     outside : {"clip", "error", "pad"}
         What happens to a box that reaches beyond its frame. "clip": it is cut to the frame. "error": it is refused;
         boxes on the GPU are then read back, which waits for the work before, and is refused while a graph is captured.
@@ -347,10 +357,14 @@ def crop_resize(
     channels : {"RGB", "BGR", "RGBA", "BGRA"}
         How the frame stores its channels. "RGB": any number of them, as they are. Else the result has red, green and
         blue, and `mean`, `std`, `scale` and `pad_value` are those of the result.
+    invalid : {"error", "nan", "drop"}
+        What happens to boxes, maps and quadrilaterals on the host that can't be cut out. "error": all are refused.
+        "nan": their items, and transforms, are NaN (0 for uint8), as of those on the GPU. "drop": they are left out,
+        with what each had of its own, and the result is a pair: what it would be for the others, and their numbers.
     frame_index : array, (N,), integer, optional
         Frame of each box; required for several frames. On the host, or with boxes on the GPU also there (int32 or
         int64): then it is not read by the host, and an index outside [0, F) gives an item of NaN (0 for uint8).
-    flip : array, (N,), integer or bool, optional
+    flip : array, (N,), integer or bool, or one for all, optional
         How each item is mirrored: 1 left and right, 2 above and below, 3 both; a letterboxed one with its padding, and
         its transform leads back all the same (a box comes back with its two sides exchanged). On the host, or with
         boxes on the GPU also there: then it is not read by the host, and only its last two bits count. This, `count`,
@@ -382,8 +396,10 @@ def crop_resize(
         On the frame's side and of its library; NumPy or `DeviceArray` where that offers DLPack or
         `__cuda_array_interface__` alone. With sizes of their own `RaggedBatch` of such items, whose `values` are `out`;
         with `pad_to` a pair, of the array and the sizes (N, 2), int64 on the host.
+    kept : ndarray, (N,), int64
+        With `invalid="drop"` only, the second of a pair: numbers of the boxes that are in the result.
     transform : array, (N, 4), float32
-        With `letterbox` only, then the result is a pair: `scale_x, scale_y, shift_x, shift_y` of each item, for
+        With `return_transform` only, then the result is a pair: `scale_x, scale_y, shift_x, shift_y` of each item, for
         `octopus.map_back`; on the same side, of the same library. NaN for an unusable box on the GPU.
 
     Raises
@@ -415,28 +431,74 @@ def crop_resize(
 def _crop(frame: Any, boxes: Any, size: Sizes, out: Any, stream: Any, options: dict[str, Any]) -> Any:
     if type(frame) not in read_directly:
         frame = pillow_frame(frame, options)
+    if "invalid" in options:
+        return _crop_valid(frame, boxes, size, out, stream, options)
     asked = read_call(frame, boxes, size, out, stream, options)
     known = _thread.known.get(asked[0])
     made = None if known is None else known.run(asked, out)
     return made if made is not None else _crop_anew(frame, boxes, out, stream, {"size": size, **options}, asked)
 
 
+def _crop_valid(frame: Any, boxes: Any, size: Sizes, out: Any, stream: Any, options: dict[str, Any]) -> Any:
+    """A call that may have boxes which can't be cut out."""
+    invalid, listed = options.pop("invalid"), isinstance(frame, (list, tuple))
+    checks.check_choice("invalid", invalid, check.INVALID)
+    call = partial(_crop, out=out, stream=stream)
+    if invalid == "error":
+        return call(frame, boxes, size, options=options)
+    if listed and not (isinstance(boxes, (list, tuple)) and len(boxes) == len(frame)):
+        return call(frame, boxes, size, options=options)  # which refuses it
+    frames = [upright(frame_view(each), copied=False) for each in (frame if listed else [frame])]
+    given = [checks.boxes_view(each) for each in (boxes if listed else [boxes])]
+    there = any(each.device == "cuda" for each in given)
+    if there and invalid == "drop":
+        raise InputError(
+            'invalid="drop" reads the boxes, which lie on the GPU; ask for "nan", or copy them to the host'
+        )
+    if there or not all(each.shape[1:] in check.KINDS for each in given) or any(len(f.shape) < 3 for f in frames):
+        return call(frame, boxes, size, options=options)
+    outside, side = options.get("outside", "clip"), (1, 1) if check.are_sizes(size) else checks.checked_size(size)
+    good = [check.usable(b, f.shape[-3], f.shape[-2], outside, side) for b, f in zip(given, frames, strict=True)]
+    kept, most = np.concatenate(good), check.items_of(count=options.get("count"))[1]
+    most = len(kept) if most is None else most
+    if invalid == "drop":
+        held: list[Any] = [each.numpy()[usable] for each, usable in zip(given, good, strict=True)]
+        for name, dimensions in (("frame_index", 1), ("flip", 1), ("mean", 2), ("std", 2)):
+            options[name] = check.rows_of(options.get(name), kept, dimensions)
+        if options.get("count") is not None and 0 <= most <= len(kept):
+            options["count"] = int(kept[:most].sum())
+        size = check.rows_of(size, kept, 2)
+        return call(frame, held if listed else held[0], size, options=options), np.flatnonzero(kept)
+    on_gpu = streams.device_for(frames[0], options.get("device", "auto")) == "cuda"
+    held = [check.with_stand_ins(each, usable, on_gpu) for each, usable in zip(given, good, strict=True)]
+    if on_gpu:  # where items of NaN become that, and the others are as inside as they are to be
+        from octopus.backends.cuda.memory import upload
+
+        held = [upload(each) for each in held]
+        options["outside"] = "clip" if outside == "error" else outside
+    made = call(frame, held if listed else held[0], size, options=options)
+    if not on_gpu:
+        check.fill_items(made, np.flatnonzero(~kept[:most]), bool(options.get("return_transform")))
+    return made
+
+
 def _crop_anew(frame: Any, boxes: Any, out: Any, stream: Any, options: dict[str, Any], asked: Asked) -> Any:
     """The long way of a call: look at all of it, and keep what the next such call needs."""
-    checks.check_known("crop_resize", options, ("size", *spec.CALL_OPTIONS, "letterbox"))
+    checks.check_known("crop_resize", options, ("size", *spec.CALL_OPTIONS, "return_transform"))
     if check.is_varied(frame, boxes, options["size"], options.get("pad_to")):
         from octopus.crop import varied
 
         return varied.crop(frame, boxes, out, stream, options)
     options.pop("pad_to", None)
-    model, described = frame_view(frame), checks.boxes_view(boxes)
+    original, described = frame_view(frame), checks.boxes_view(boxes)
+    model = upright(original)
     check.check_box_shape(described.shape, described.dtype)
     n, device = described.shape[0], options.pop("device", "auto")
     given = {name: options.pop(name, None) for name in ("frame_index", "flip", "count")}
     channels = made_channels(model, options.get("channels", "RGB"))
     if check.own_normalisation(options.get("mean"), options.get("std"), n, channels):
         given |= {name: options.pop(name) for name in ("mean", "std")}
-    items, most = check.items_of(**given)
+    items, most = check.items_of(**given, number=n)
     where = streams.device_for(model, device)
     if where == "cuda" and model.device == "cpu":  # by a plan of one run
         _check_kind(model, described, items)
@@ -449,6 +511,7 @@ def _crop_anew(frame: Any, boxes: Any, out: Any, stream: Any, options: dict[str,
     queue = streams.stream_for(model, described, stream) if where == "cuda" else None
     kernel = _kernel_for(model, described, items, options, where, queue)
     shape, dtype, letterbox = kernel.spec.shape(n), kernel.spec.dtype, kernel.spec.options.letterbox
+    both = kernel.spec.options.return_transform
     check.check_count(kernel.spec, n)
     kernel.check(model, described, items, most)
     if where == "cpu":
@@ -456,7 +519,8 @@ def _crop_anew(frame: Any, boxes: Any, out: Any, stream: Any, options: dict[str,
     result = result_memory(model, shape, dtype, queue) if out is None else out
     transform = result_memory(model, (n, 4), "float32", queue) if letterbox else None
     call = kernel.work(model, described, items, most, result, transform, stream, out is None)
-    launch = None if asked[0] is None or most is not None else kernel.prepare(call)
+    again = asked[0] is not None and most is None and model.pointer == original.pointer
+    launch = kernel.prepare(call) if again else None
     if launch is not None:
         now, place = (
             (get_num_threads, Place(get_num_threads())) if where == "cpu" else (streams.where(model.unowned), None)
@@ -465,8 +529,8 @@ def _crop_anew(frame: Any, boxes: Any, out: Any, stream: Any, options: dict[str,
             place = Place(now() if stream is None else streams.handle_of(stream))
         make = partial(maker, model.unowned)
         makers = make(shape, dtype), make((n, 4), "float32") if letterbox else None
-        keep(_thread.known, asked[0], PreparedCall(launch, now, place, *makers))
-    return result if transform is None else (result, transform)
+        keep(_thread.known, asked[0], PreparedCall(launch, now, place, *makers, both))
+    return (result, transform) if both else result
 
 
 def _check_kind(frame: ArrayView, boxes: ArrayView, items: Items) -> None:

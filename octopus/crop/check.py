@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from octopus.arrays.checks import INT32_MAX, boxes_view, check_readable, hint_once, is_count, of_dtype
 from octopus.arrays.launch import Boxes, boxes_are_good
@@ -22,6 +23,8 @@ INDEX_DTYPES = ("int32", "int64")  # of a frame index and a count that the GPU r
 ITEM_NAMES = ("frame_index", "flip", "mean", "std", "count")  # of the fields of `Items`, as the caller calls them
 BOX_SHAPES = ((4,), (2, 3))  # of one box, and of one affine map
 QUAD_SHAPE = (4, 2)  # of a quadrilateral, which is an item with a record of its own
+NAN_BITS = 0x7FC0  # of bfloat16 in memory of uint16
+INVALID = ("error", "nan", "drop")  # what becomes of boxes that can't be cut out
 KINDS: dict[tuple[int, ...], str] = {(4,): "boxes", (2, 3): "maps", QUAD_SHAPE: "quads"}
 FLIPS = 4  # none, left and right, above and below, both
 
@@ -108,9 +111,11 @@ NOTHING = HostItems()
 
 
 def items_of(
-    frame_index: Any = None, flip: Any = None, mean: Any = None, std: Any = None, count: Any = None
+    frame_index: Any = None, flip: Any = None, mean: Any = None, std: Any = None, count: Any = None, *, number: int = 0
 ) -> tuple[Items, int | None]:
-    """The arrays of a call, and a count that is known to the host."""
+    """The arrays of a call on a `number` of boxes, and a count that is known to the host."""
+    if isinstance(flip, bool) or is_count(flip):
+        flip = np.full(number, flip)
     items = Items(*(None if value is None else view_of(value, name)
                     for name, value in zip(ITEM_NAMES, (frame_index, flip, mean, std), strict=False)))  # fmt: skip
     if count is None or is_count(count):
@@ -359,6 +364,40 @@ def check_host_items(
     if kind == "quads":
         hint_at_fractions(result, width, height)
     return result
+
+
+def usable(boxes: ArrayView, height: int, width: int, outside: str, size: tuple[int, int]) -> NDArray[np.bool_]:
+    """Which of boxes, maps or quadrilaterals on the host can be cut out, (N,)."""
+    kind = KINDS[boxes.shape[1:]]
+    values = as_floats(boxes.numpy())
+    faults = FAULTS[kind](values, width, height, outside, *[size] * (kind == "maps"))
+    good: NDArray[np.bool_] = ~np.logical_or.reduce([found for found, _ in faults])
+    return good
+
+
+def rows_of(value: Any, kept: NDArray[np.bool_], dimensions: int) -> Any:
+    """Of an array of so many dimensions that has a row for each item those of the items `kept`; else the value."""
+    try:
+        rows = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError):  # which the call refuses
+        return value
+    return rows[kept] if rows.ndim == dimensions and len(rows) == len(kept) else value
+
+
+def with_stand_ins(boxes: ArrayView, good: NDArray[np.bool_], nan: bool) -> NDArray[np.float32]:
+    """The boxes, maps or quadrilaterals, with `nan` or a pixel in place of each that can't be cut out."""
+    pixel = {"boxes": [0, 0, 1, 1], "maps": [[1, 0, 0], [0, 1, 0]], "quads": [[0, 0], [1, 0], [1, 1], [0, 1]]}
+    values = as_floats(boxes.numpy())
+    values[~good] = np.nan if nan else pixel[KINDS[boxes.shape[1:]]]
+    return values
+
+
+def fill_items(made: Any, numbers: NDArray[np.int64], both: bool) -> None:
+    """Make items of a result on the host NaN, or 0 of uint8, and their transforms if it is of `both`."""
+    for array in made if both else (made[0] if isinstance(made, tuple) else made,):
+        for number in numbers.tolist():
+            item = array[number]
+            item[...] = {"uint8": 0, "uint16": NAN_BITS}.get(str(item.dtype).removeprefix("torch."), np.nan)
 
 
 def as_floats(boxes: np.ndarray) -> np.ndarray:

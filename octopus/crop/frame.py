@@ -10,12 +10,14 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from octopus.arrays.checks import INT32_MAX, MAX_SIDE, ORDERS, check_order, of_dtype
+from octopus.arrays.results import host_memory
 from octopus.arrays.views import ArrayView, c_strides, dtype_name, view
 from octopus.errors import InputError, shown, shown_type
 
 DTYPES = ("uint8", "uint16", "float32")
 MAX_CHANNELS = 64
-IMAGE_CHANNELS = (1, 3, 4)  # a first axis of so many, before a last one too long for channels, is channels first
+MOST_FIRST = 16  # a first axis of so many or fewer, before a last one too long for channels, is channels
+IMAGE_CHANNELS = (1, 3, 4)  # a first axis of so many may be channels, too, where the last one may be
 LOOKS_WIDE = 8  # pixels of a row
 
 # Shares of red and blue in the luma: ITU-R BT.601-7 (2.5.1), BT.709-6 (3.2), BT.2020-2 (table 4, non-constant).
@@ -273,6 +275,43 @@ def frame_view(frame: Any) -> ArrayView:
     return view(frame, "frame")
 
 
+def upright(frame: ArrayView, copied: bool = True) -> ArrayView:
+    """A frame as kernels read it: a grey one (H, W) has an axis of channels, and on the host its rows have no gaps.
+
+    There one whose channels come first, or whose pixels lie apart, is copied, or unless `copied` described as its copy:
+    1 ms for 720p, a fifth of what the copy takes by pixels.
+    """
+    if isinstance(frame, VideoView) or len(frame.shape) not in (2, 3, 4):
+        return frame
+    if len(frame.shape) == 2:
+        frame = replace(frame, shape=(*frame.shape, 1), strides=(*frame.strides, frame.dtype.itemsize))
+    first, shape = _channels_first(frame.shape), frame.shape
+    if first:
+        shape = (*shape[:-3], *shape[-2:], shape[-3])
+    good = of_dtype(frame, DTYPES) and 0 not in shape and max(shape) <= MAX_SIDE and shape[-1] <= MAX_CHANNELS
+    if frame.device != "cpu" or not good or (not first and _is_packed(frame)):
+        return frame  # what is wrong is for `frame_spec` to say
+    if not copied:
+        return replace(frame, shape=shape, strides=c_strides(shape, frame.dtype))
+    made, source = host_memory(shape, frame.dtype), frame.numpy()
+    source = np.moveaxis(source, -3, -1) if first else source.reshape(shape)
+    for channel in range(shape[-1]):  # NumPy copies pixel by pixel otherwise
+        made[..., channel] = source[..., channel]
+    return replace(view(made, "frame"), family=frame.family)
+
+
+def _is_packed(frame: ArrayView) -> bool:
+    """Whether the pixels of each row lie side by side, and rows one below the other."""
+    item = frame.dtype.itemsize
+    *between, along, channel = frame.strides  # from row to row, and from frame to frame, if there are several
+    packed = (channel == item or frame.shape[-1] == 1) and along == item * frame.shape[-1]
+    return packed and not any(step < 0 or step % item for step in between)
+
+
+def _channels_first(shape: tuple[int, ...]) -> bool:
+    return shape[-1] > MAX_CHANNELS and 0 < shape[-3] <= MOST_FIRST
+
+
 def frame_spec(frame: ArrayView, order: str = "RGB") -> FrameSpec:
     """What a frame is, after checking it, its channels by their `order`."""
     if isinstance(frame, VideoView):
@@ -292,18 +331,15 @@ def frame_spec(frame: ArrayView, order: str = "RGB") -> FrameSpec:
         )
     if 0 in frame.shape or max(frame.shape) > MAX_SIDE:
         raise InputError(f"frame sides must lie between 1 and {MAX_SIDE} pixels, found {frame.shape}")
-    item = frame.dtype.itemsize
-    *between, pitch, along, channel = frame.strides  # `between` frames, if there are several
-    packed = (channel == item or frame.shape[-1] == 1) and along == item * frame.shape[-1]
-    if not packed or any(step < 0 or step % item for step in (*between, pitch)):
+    if not _is_packed(frame):
         copy = "frame.contiguous()" if frame.family == "torch" else f"{_library(frame)}.ascontiguousarray(frame)"
-        why = " (its channels run backwards, as in frame[..., ::-1])" if channel < 0 else ""
+        bgr = ', or the array itself with channels="BGR"' if frame.strides[-1] < 0 else ""
         raise InputError(
-            f"the pixels of a frame row must lie next to each other, found strides {frame.strides} bytes{why}; "
-            f"pass a contiguous copy: {copy}"
+            f"the pixels of a frame row must lie next to each other on the GPU, found strides {frame.strides} bytes; "
+            f"pass a contiguous copy: {copy}{bgr}"
         )
-    if pitch // item > INT32_MAX:
-        raise InputError(f"a frame row of {pitch} bytes is too long for 32-bit arithmetic")
+    if frame.strides[-3] // frame.dtype.itemsize > INT32_MAX:
+        raise InputError(f"a frame row of {frame.strides[-3]} bytes is too long for 32-bit arithmetic")
     channels = check_order(order, frame.shape[-1], "frames")
     return FrameSpec(dtype_name(frame.dtype), channels, len(frame.shape) == 4, order)
 
@@ -322,17 +358,17 @@ def _looks_channels_first(shape: tuple[int, ...]) -> bool:
 
 def _describe_shape(frame: ArrayView) -> str:
     found = frame.shape
-    if len(found) in (3, 4) and found[-3] in IMAGE_CHANNELS:
+    if len(found) in (3, 4) and (found[-3] in IMAGE_CHANNELS or _channels_first(found)):
         order = "1, 2, 0" if len(found) == 3 else "0, 2, 3, 1"
-        remedy = f"{_library(frame)}.ascontiguousarray(frame.transpose({order}))"
-        if frame.family == "torch":
-            remedy = f"frame.permute({order}).contiguous()"
+        torch = frame.family == "torch"
+        remedy = f"frame.{'permute' if torch else 'transpose'}({order})"
+        if frame.device == "cuda":
+            remedy = f"{remedy}.contiguous()" if torch else f"{_library(frame)}.ascontiguousarray({remedy})"
         rare = f". If it has {found[-3]} rows, add some below" if found[-1] <= MAX_CHANNELS else ""
         return f"the channels of a frame come last, found them first in shape {found}; pass {remedy}{rare}"
-    grey = "; a grey image is frame[..., None]" if len(found) == 2 else ""
     return (
         "frame must have shape (H, W, C), or (F, H, W, C) for several frames, with C from 1 to "
-        f"{MAX_CHANNELS}, found {found}{grey}"
+        f"{MAX_CHANNELS}, or (H, W), found {found}"
     )
 
 

@@ -65,7 +65,8 @@ class FrameStream:
         A frame like those to come: same shape and dtype, and coding of video; its pixels are not read.
     max_boxes : int
         Most boxes in a frame.
-    size, mean, std, scale, dtype, layout, edge, antialias, filter, letterbox, outside, pad_mode, pad_value, channels
+    size, mean, std, scale, dtype, layout, edge, antialias, filter, letterbox, return_transform, outside, pad_mode,
+    pad_value, channels
         As in `crop_resize`, but for bfloat16, of which a stream has no arrays.
     buffers : int
         Frames that may be under way, at least 1; with 2 one is uploaded while the other is cropped.
@@ -154,8 +155,8 @@ class FrameStream:
         Returns
         -------
         DeviceArray, or on the CPU ndarray, (N, C, height, width) or (N, height, width, C)
-            As `CropPlan.run` returns it (with `letterbox` a pair), to be used on the stream of the crops, or after
-            `wait`. It is overwritten by the frame that comes `buffers` later.
+            As `CropPlan.run` returns it (with `return_transform` a pair), to be used on the stream of the crops, or
+            after `wait`. It is overwritten by the frame that comes `buffers` later.
 
         Raises
         ------

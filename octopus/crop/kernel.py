@@ -63,7 +63,7 @@ def _read_options(options: Mapping[str, Any], key: list[Any], addresses: list[in
         key.append(name)
         if type(value) in PLAIN:
             key += type(value), value
-            if name == "count" and value is not None:
+            if name in ("count", "flip") and value is not None:
                 return False
         elif name not in ITEM_NAMES:
             key.append(frozen(name, value))
@@ -87,6 +87,7 @@ class PreparedCall(NamedTuple):
     place: Place | None  # the only such handle or number that this is for; None if any
     make: Maker  # memory for the result and its address, given the caller's stream; a plan's is always the same
     make_transform: Maker | None  # the same for the transforms of letterboxed items
+    both: bool  # whether these are returned, too
 
     def run(self, asked: Asked, out: Any) -> Any:
         """The result of a call; None if it is to go the long way, since something is not as it was."""
@@ -100,8 +101,9 @@ class PreparedCall(NamedTuple):
         if self.make_transform is not None:
             transform, address = self.make_transform(given)
             addresses.insert(1, address)
-            out = out, transform
-        return None if self.launch(stream, addresses) else out
+        if self.launch(stream, addresses):
+            return None
+        return (out, transform) if self.both else out
 
 
 class CropKernel:

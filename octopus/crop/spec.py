@@ -45,7 +45,8 @@ DTYPES, PAD_MODES = CHOICES["dtype"], CHOICES["pad_mode"]
 
 
 class Options(TypedDict, total=False):
-    """What items are made like: keyword arguments of `crop_resize`, `CropPlan` and `FrameStream`, but `letterbox`."""
+    """What items are made like: keyword arguments of `crop_resize`, `CropPlan` and `FrameStream`, but
+    `return_transform`."""
 
     mean: Any
     std: Any
@@ -54,6 +55,7 @@ class Options(TypedDict, total=False):
     layout: Layout
     edge: Edge
     antialias: bool
+    letterbox: bool
     filter: Filter
     outside: Outside
     pad_mode: PadMode
@@ -73,13 +75,14 @@ class CallOptions(Options, ItemOptions, total=False):
     """Keyword arguments of `crop_resize` that don't decide what it returns, but for `pad_to`."""
 
     pad_to: Any
+    invalid: Literal["error", "nan", "drop"]
     device: checks.Device
 
 
 class PlanOptions(Options, total=False):
     """Those of `CropPlan` and `FrameStream`."""
 
-    letterbox: bool
+    return_transform: bool
 
 
 class RunOptions(ItemOptions, total=False):
@@ -206,6 +209,7 @@ class CropOptions:
     scale: Any = None
     channels: str = "RGB"
     filter: str = "bilinear"
+    return_transform: bool = False
     padded: bool = False  # items are filled up by the padding, see `pad_to` of `crop_resize`
 
     def __post_init__(self) -> None:
@@ -219,8 +223,9 @@ class CropOptions:
                 f'pad_mode={shown(self.pad_mode)} needs outside="pad", found outside={self.outside!r}; '
                 "otherwise nothing beyond the frame is made up"
             )
-        for name in ("antialias", "letterbox"):
+        for name in ("antialias", "letterbox", "return_transform"):
             object.__setattr__(self, name, checks.switch(name, getattr(self, name)))
+        checks.check_return_transform(self.letterbox, self.return_transform)
         if self.antialias and self.filter != "bilinear":
             raise InputError(
                 f'antialias=True goes with filter="bilinear", found filter={self.filter!r}; whole images are reduced '

@@ -84,7 +84,7 @@ def map_back(positions: Any, transform: Any, size: Any = None) -> Any:
         item's first pixel. NumPy, torch or CuPy, or a list; any integers or floats. Boxes go with (N, 4) alone: others
         turn them.
     transform : array, (N, 4), (N, 2, 3) or (N, 4, 2)
-        From `crop_resize(..., letterbox=True)` or `CropPlan.run`, of the same library and on the same side; or the
+        From `crop_resize` or a plan with `return_transform=True`, of the same library and on the same side; or the
         affine maps, or the quadrilaterals, that were cut out. For detections in one flat array, take the rows of their
         items: `transform[item]`.
     size : (int, int), or array (N, 2) on the host
@@ -106,7 +106,8 @@ def map_back(positions: Any, transform: Any, size: Any = None) -> Any:
     >>> import numpy as np
     >>> import octopus
     >>> frame = np.zeros((100, 200, 3), np.uint8)
-    >>> crops, transform = octopus.crop_resize(frame, [[10, 20, 110, 70]], (64, 64), letterbox=True, device="cpu")
+    >>> options = {"letterbox": True, "return_transform": True, "device": "cpu"}
+    >>> crops, transform = octopus.crop_resize(frame, [[10, 20, 110, 70]], (64, 64), **options)
     >>> octopus.map_back([[[0, 16], [64, 48]]], transform).tolist()
     [[[10.0, 20.0], [110.0, 70.0]]]
     """

@@ -26,7 +26,7 @@ from octopus.arrays.views import ArrayView, view
 from octopus.backends.cuda.device import is_capturing
 from octopus.crop import check
 from octopus.crop.cpu import CpuEngine
-from octopus.crop.frame import Planes, frame_spec, pillow_frame
+from octopus.crop.frame import Planes, frame_spec, pillow_frame, upright
 from octopus.crop.spec import RUN_OPTIONS, CropOptions, FitHeight, make_spec
 from octopus.errors import InputError, shown
 from octopus.kernels.arguments import ITEM
@@ -88,7 +88,7 @@ def read(frame: Any, boxes: Any, options: dict[str, Any], own: tuple[str, ...] =
     for name, each, kind in zip(names, frames, kinds, strict=True):
         if isinstance(each, Planes):
             raise InputError(f"a frame of video {LONELY[:-14]}, found {each!r}")
-        views.append(view(pillow_frame(each, kind), name))
+        views.append(upright(view(pillow_frame(each, kind), name)))
     options.update(kinds[0])
     first = views[0]
     for name, each, kind in zip(names, views, kinds, strict=True):
@@ -233,7 +233,7 @@ class VariedPlan(Plan):
             if count:
                 results = [target] if transform is None else [target, view(transform, "transform")]
                 self._execute(given, values, layout, results, stream)
-        if options.letterbox:
+        if options.return_transform:
             return result, transform
         if self._pad_to is not None:
             return result, layout.sizes

@@ -54,8 +54,9 @@ def resize(
     dtype : {"float32", "float16", "bfloat16", "uint8"}
         uint8 rounds half to even and saturates; bfloat16 is for tensors of torch.
     letterbox : bool
-        Keep each image's aspect ratio: it fills the height or the width, in the middle of the item. Returns the
-        transform that leads back to the image, too.
+        Keep each image's aspect ratio: it fills the height or the width, in the middle of the item.
+    return_transform : bool
+        With `letterbox`, also return the transform that leads back to the image.
     pad_value : float or C floats, optional
         What fills the rest of an item, with `letterbox` (default as in `octopus.crop_resize`) or `crop` (default 0); in
         units of the images' values.
@@ -86,7 +87,7 @@ def resize(
         On the side that worked and of the images' library; where that has no arrays there, or offers DLPack or
         `__cuda_array_interface__` alone, NumPy or `DeviceArray`.
     transform : array, (N, 4), float32
-        With `letterbox` only, then the result is a pair: for `octopus.map_back`, as of `octopus.crop_resize`.
+        With `return_transform` only, then the result is a pair: for `octopus.map_back`, as of `octopus.crop_resize`.
 
     Raises
     ------

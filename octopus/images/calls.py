@@ -58,7 +58,7 @@ class Pattern:
         self.tall = vertical_first(self.spec, geometry.sides, self.items)
         self.passes: tuple[Pattern, Pattern] | None = None  # of `vertical_pass`, once these are known
         self.staged = found.model.device != model.device
-        single = not (self.spec.letterbox or self.spec.max_rows or found.runs or found.views or len(self.tall))
+        single = not (self.spec.return_transform or self.spec.max_rows or found.runs or found.views or len(self.tall))
         self.plain = single and not self.staged and found.model.family == model.family
         self.upload: Any = None  # what goes to the GPU, once that is known
         self.prepared: PreparedImages | None = None  # what a plain call needs, once that is known
@@ -73,7 +73,7 @@ class Pattern:
         model, count, shape = self.model, len(self.geometry.sides), self.items.shape
         if out is None:
             out = result_memory(model, shape, self.spec.dtype, queue)
-        transform = result_memory(model, (count, 4), "float32", queue) if self.spec.letterbox else None
+        transform = result_memory(model, (count, 4), "float32", queue) if self.spec.return_transform else None
         return Results(out, transform, result_memory(model, shape[:2], "int32", queue) if self.spec.max_rows else None)
 
     def views(self, arrays: Results, found: Found, given: str) -> Results:

@@ -126,7 +126,7 @@ class ImagePlan(Plan):
             self._room = room_for(self.max_images, self._pixels * geometry.held * geometry.item)
             check_memory(self._room + needed * (not own), memory.free_bytes(), "the GPU", calls.ADVICE)
         out = self._new(self._shape, spec.dtype) if allocate else None
-        transform = self._new((self.max_images, 4), "float32") if spec.letterbox else None
+        transform = self._new((self.max_images, 4), "float32") if spec.return_transform else None
         self._arrays = Results(out, transform, self._new(self._shape[:2], "int32") if spec.max_rows else None)
         if queue is not None:
             self._staging = Staging(2, self._room)

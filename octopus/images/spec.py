@@ -12,6 +12,7 @@ import numpy as np
 from octopus.arrays.checks import (
     INT32_MAX,
     check_choice,
+    check_return_transform,
     checked_size,
     dtype_text,
     is_count,
@@ -58,6 +59,7 @@ class ResizeOptions(EachOptions, total=False):
     """Of `resize`."""
 
     letterbox: bool
+    return_transform: bool
     pad_value: Any
     crop: Literal["center"] | None
     shortest: int | None
@@ -82,8 +84,8 @@ _SHARED: dict[str, Any] = {
 }  # fmt: skip
 OPTIONS: dict[str, dict[str, Any]] = {
     "resize": {
-        **_SHARED, "size": None, "layout": "NCHW", "letterbox": False, "pad_value": None, "crop": None,
-        "shortest": None,
+        **_SHARED, "size": None, "layout": "NCHW", "letterbox": False, "return_transform": False, "pad_value": None,
+        "crop": None, "shortest": None,
     },
     "resize_each": {**_SHARED, "layout": "NCHW"},
     "patch_rows": {
@@ -113,6 +115,7 @@ class ImageSpec:
     layout: str  # order within an item, or within a row: "CTPP" or "PPC"
     item: tuple[int, int] = (0, 0)  # height and width of a batch's items in pixels
     letterbox: bool = False
+    return_transform: bool = False
     shortest: int = 0  # what the shorter side of an image becomes whose middle is an item; 0 if nothing is cut
     patch: int = 1
     merge: int = 1
@@ -181,7 +184,9 @@ def make_spec(source: str, channels: int, operation: str, /, **given: Any) -> Im
 
 def _of_batch(asked: dict[str, Any]) -> dict[str, Any]:
     """What `resize` alone is asked for."""
-    item, letterbox = checked_size(asked["size"]), switch("letterbox", asked["letterbox"])
+    item = checked_size(asked["size"])
+    letterbox, back = (switch(name, asked[name]) for name in ("letterbox", "return_transform"))
+    check_return_transform(letterbox, back)
     crop, shortest, pad = asked["crop"], asked["shortest"], asked["pad_value"]
     if crop is not None:
         check_choice("crop", crop, ("center",))
@@ -200,7 +205,8 @@ def _of_batch(asked: dict[str, Any]) -> dict[str, Any]:
             f"pad_value={shown(pad)} was given, but nothing is padded with it; leave it out, or ask for "
             'letterbox=True or crop="center"'
         )
-    return {"item": item, "letterbox": letterbox, "shortest": (shortest or item[0]) if crop else 0}
+    shortest = (shortest or item[0]) if crop else 0
+    return {"item": item, "letterbox": letterbox, "return_transform": back, "shortest": shortest}
 
 
 def _of_rows(asked: dict[str, Any]) -> dict[str, Any]:

@@ -206,7 +206,7 @@ class Upload:
         placed, begins = self._table["out"][:count], pattern.items.out
         self._order = None if placed.tobytes() == begins.tobytes() else begins.searchsorted(placed)
         self._prepared = self.launch.kernel.prepared(self.launch, self.records)
-        self._way = way_back(pattern.sides, pattern.items) if pattern.spec.letterbox else None
+        self._way = way_back(pattern.sides, pattern.items) if pattern.spec.return_transform else None
 
     def write(
         self, found: Found, slot: Slot, device: int, told: Callable[[int], Any] = lambda end: None, pixels: bool = True

@@ -76,7 +76,7 @@ def slices(
     )  # fmt: skip
     shifts, shapes = [box[:2] for box in boxes], [[height, width] for _ in boxes]
     if size is not None:
-        batch, transform = crop_resize(image, boxes, size, letterbox=True, **options)
+        batch, transform = crop_resize(image, boxes, size, letterbox=True, return_transform=True, **options)
         return Slices(batch, shifts, shapes, transform)
     x1, y1, x2, y2 = boxes[0]  # all are as large: those at the border are moved, not cut
     return Slices(crop_resize(image, boxes, (y2 - y1, x2 - x1), **options), shifts, shapes)

@@ -57,7 +57,7 @@ def batched(infer: Callable[[Any], list[Any]], size: Any, **options: Any) -> Cal
         raise InputError("out can't be given to a slicer, whose number of slices varies; leave it out")
 
     def callback(slices: list[Any]) -> list[Any]:
-        batch, transform = images.resize(slices, size, letterbox=True, **options)
+        batch, transform = images.resize(slices, size, letterbox=True, return_transform=True, **options)
         ways = transform.copy_to_host(stream=options.get("stream")) if hasattr(transform, "copy_to_host") else transform
         found = infer(batch)
         if isinstance(found, list) and len(found) == len(slices):  # else the slicer says what is wrong

@@ -92,12 +92,11 @@ def _batch(frames: Sequence[Any], asked: list[tuple[Any, dict[str, Any]]], half:
         if (np.column_stack([rows, columns, -top, -left]) != inner).any():
             raise UnknownError("a frame is not in the middle, not as large as it could be, or rounded otherwise")
         options = {"letterbox": True, "pad_value": asked[0][0].padding_value}
-    made = images.resize(
+    return images.resize(
         frames, (height, width), antialias=False, rounding="uint8", source="HWC", device=device,
         dtype="float16" if half else "float32", scale=255,
         channels="BGR" if frames[0].shape[2] == 3 else "RGB", **options,
     )  # fmt: skip
-    return made[0] if options else made
 
 
 def reid_crops(

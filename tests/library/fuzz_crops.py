@@ -140,7 +140,8 @@ def options_of(drawn, dtype, channels, frames, count):
         "mean": numbers(0, unit) if drawn.few(0.5) else None,
         "std": numbers(unit / 300, unit) if drawn.few(0.5) else None,
         "dtype": drawn.pick("float32", "float16", "uint8"), "layout": drawn.pick("NCHW", "NHWC"),
-        "edge": drawn.pick("box", "image"), "antialias": drawn.few(0.4), "letterbox": letterbox, "outside": outside,
+        "edge": drawn.pick("box", "image"), "antialias": drawn.few(0.4), "letterbox": letterbox,
+        "return_transform": letterbox, "outside": outside,
         "pad_mode": mode,
     }  # fmt: skip
     options |= {} if scale is None else {"scale": scale}
@@ -214,7 +215,7 @@ def sample(drawn, options, boxes, frame, size):
     options |= {"antialias": False, "filter": drawn.pick("nearest", "bicubic", *["bilinear"] * maps)}
     options["dtype"] = options["dtype"] if options["dtype"] in RESULTS else "float32"
     if maps or options["filter"] == "nearest":  # whose reference is moved, which may round a letterbox otherwise
-        options["letterbox"] = False
+        options["letterbox"] = options["return_transform"] = False
         if (options["outside"], options["pad_mode"]) != ("pad", "constant"):
             options.pop("pad_value", None)
     if not maps:

@@ -120,6 +120,7 @@ ROWS = [
         ({"channels": "GBR"}, "channels='GBR' is unknown; use one of RGB, BGR, RGBA, BGRA"),
         ({"channels": "RGBA"}, 'channels="RGBA" is for images of 4 channels, found 3'),
         ({"channels": "BGR", "images_": LINE}, 'channels="BGR" is for images of 3 channels, found 1'),
+        ({"return_transform": True}, "is for letterbox=True"),
         ({"letterbox": "yes"}, "letterbox must be True or False"),
         ({"letterbox": True, "crop": "center"}, "ask for one of them"),
         ({"crop": "centre"}, "crop='centre' is unknown; use one of center"),

@@ -47,7 +47,6 @@ ROWS = [
         ([FRAME, FRAME.astype(np.uint16)], "and frame 1 of uint16 (6, 8, 3) on cpu"),
         ([FRAME, FRAME[..., :1]], "alike in all but height and width"),
         ([FRAME, FRAMES], "several frames with sizes, pad_to"),
-        ([FRAME[..., ::-1]] * 2, "numpy.ascontiguousarray"),
         ([NV12(LUMA, CHROMA, matrix="bt709", range="full")] * 2, "a frame of video goes with"),
         ((FRAME, FRAME), Equal(PLAIN)),
     ),

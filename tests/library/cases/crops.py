@@ -18,7 +18,7 @@ VIDEO = {"nv12": (NV12, np.uint8), "p010": (P010, np.uint16)}
 
 LAYOUTS, DTYPES, PAD_MODES = (("NCHW", "NHWC"), ("float32", "float16", "uint8"), ("constant", "edge", "reflect"))
 SETS = [
-    {"edge": edge, "antialias": antialias, "letterbox": boxed}
+    {"edge": edge, "antialias": antialias, "letterbox": boxed, "return_transform": boxed}
     for edge, antialias, boxed in product(("box", "image"), (False, True), (False, True))
 ]
 BEYOND = [{}, *({"outside": "pad", "pad_mode": mode} for mode in PAD_MODES)]
@@ -310,7 +310,11 @@ def _table() -> list[Case]:
         return [{name: value} for value in values]
 
     dtypes, layouts = each("dtype", DTYPES), each("layout", LAYOUTS)
-    edges, filtered, boxed = each("edge", ("box", "image")), [{}, {"antialias": True}], [{}, {"letterbox": True}]
+    edges, filtered, boxed = (
+        each("edge", ("box", "image")),
+        [{}, {"antialias": True}],
+        [{}, {"letterbox": True, "return_transform": True}],
+    )
     geometry, ends, plain = [edges, filtered, boxed], [SETS[0], SETS[-1]], [{}, {"antialias": True, "edge": "image"}]
     cases = [*all_of(("uint8x3",), SETS)]
     cases += all_of(("uint8x3-odd", "uint8x3-frames"), *geometry)
@@ -331,7 +335,12 @@ def _table() -> list[Case]:
         cases += all_of(kinds, results, layouts, filters)
         cases += all_of(kinds, results, layouts, [*filters, {"filter": "bilinear"}], maps=True)
     # Of video and of other orders of channels some results alone: each is a kernel of its own.
-    usual = [{}, {"letterbox": True}, {"antialias": True}, {"edge": "image", "outside": "pad"}]
+    usual = [
+        {},
+        {"letterbox": True, "return_transform": True},
+        {"antialias": True},
+        {"edge": "image", "outside": "pad"},
+    ]
     cases += all_of(("nv12",), layouts, dtypes[::2], usual)
     cases += all_of(("p010",), layouts, usual)
     for kind, order, results in (

@@ -146,7 +146,9 @@ def _table() -> Iterator[Case]:
     )
     yield from all_of(("uint16x1", "float32x5"), ("boxes", "quads"), several, own, layouts)
     yield from all_of(("uint8x3",), ("boxes",), several, own, [{"antialias": True}, {"edge": "image"}], BEYOND[::3])
-    yield from all_of(("uint8x3",), ("boxes",), several, ("one",), [{"letterbox": True}], layouts)
+    yield from all_of(
+        ("uint8x3",), ("boxes",), several, ("one",), [{"letterbox": True, "return_transform": True}], layouts
+    )
     yield from all_of(("uint8x3",), ("maps",), several, ("one",), layouts)
     yield from all_of(("uint8x3",), ("boxes", "quads"), several, own, [{"filter": "nearest"}, {"filter": "bicubic"}])
     yield from all_of(("uint8x4",), ("boxes", "quads"), several, own[1:2], [{"channels": "BGRA"}])

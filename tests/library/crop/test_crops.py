@@ -152,7 +152,7 @@ def test_enlarging_is_not_changed_by_antialiasing_and_a_constant_frame_stays_con
     found = crops(frame, box, size, edge=edge, antialias=True)
     assert difference(found, crops(frame, box, size, edge=edge)) < FINE
     size, antialias = data.draw(st.tuples(st.integers(1, 33), st.integers(1, 70))), data.draw(st.booleans())
-    options = {"letterbox": True, "pad_value": 5, "edge": edge, "antialias": antialias}
+    options = {"letterbox": True, "return_transform": True, "pad_value": 5, "edge": edge, "antialias": antialias}
     found, _ = crops(np.full_like(frame, 77), box, size, **options)
     at, inside = reference.place(box[0], size), np.zeros(size, bool)
     inside[at.top : at.top + at.height, at.left : at.left + at.width] = True
@@ -219,7 +219,8 @@ def test_vectors_of_bytes_make_what_pixel_by_pixel_makes(filter, channels, width
                 assert difference(found, right) < 1e-3
 
 
-@pytest.mark.parametrize("options", [{}, {"edge": "image"}, {"antialias": True}, {"letterbox": True},
+@pytest.mark.parametrize("options", [{}, {"edge": "image"}, {"antialias": True},
+    {"letterbox": True, "return_transform": True},
                                      {"filter": "bicubic"}], ids=str)  # fmt: skip
 def test_many_and_few_boxes_give_the_same_values(options):
     """Few boxes are cut into bands of rows, many are not; the answer must not depend on it."""
@@ -255,7 +256,9 @@ def test_arrays_that_offer_dlpack_alone_are_understood_without_a_copy():
 
 def test_no_boxes_give_an_empty_result_and_transform():
     assert crop_resize(FRAME, np.empty((0, 4)), device="cpu").shape == (0, 3, 224, 224)
-    found, transform = crops(FRAME[None], np.empty((0, 4)), (8, 8), frame_index=[], letterbox=True)
+    found, transform = crops(
+        FRAME[None], np.empty((0, 4)), (8, 8), frame_index=[], letterbox=True, return_transform=True
+    )
     assert found.shape == (0, 3, 8, 8) and transform.shape == (0, 4)
     nothing = np.empty((0, 3), np.float32)
     assert crops(FRAME, [], (8, 8), mean=nothing, std=nothing).shape == (0, 3, 8, 8)
@@ -272,7 +275,14 @@ def test_items_behind_the_count_are_left_alone_and_their_boxes_may_be_anything()
 
 def test_a_plan_runs_many_times_in_the_same_memory():
     frames = np.stack([random_frame(60, 80, seed=seed) for seed in range(3)])
-    options = {"letterbox": True, "edge": "image", "antialias": True, "pad_value": 9, "device": "cpu"}
+    options = {
+        "letterbox": True,
+        "return_transform": True,
+        "edge": "image",
+        "antialias": True,
+        "pad_value": 9,
+        "device": "cpu",
+    }
     plan = CropPlan(frames, 4, (8, 20), **options)
     boxes = np.array([[1, 2, 30, 40], [0, 0, 80, 60], [5, 5, 6, 6], [3, 2, 60, 50]])
     memory = plan.run(frames, boxes, frame_index=[0, 0, 0, 0])
@@ -308,14 +318,17 @@ def test_maps_whose_samples_stay_inside_are_no_error():
 def test_corners_of_a_padded_box_lead_back_beyond_the_frame(mode):
     box = [[-40, -20, 60, 30]]
     for options, low in (({"outside": "pad", "pad_mode": mode}, [-40, -20]), ({}, [0, 0])):
-        _, transform = crops(FRAME, box, (64, 64), letterbox=True, **options)
+        _, transform = crops(FRAME, box, (64, 64), letterbox=True, return_transform=True, **options)
         assert np.allclose(map_back([[[0, 16], [64, 48]]], transform), [[low, [60, 30]]])
 
 
 @pytest.mark.parametrize("flips", [[0, 1, 2, 3]])
 def test_the_way_back_from_a_flipped_item(flips):
     boxes, points = np.array(BOXES[4:]), np.random.default_rng(0).random((4, 3, 2)) * (30, 20)
-    ways = [crops(FRAME, boxes, (20, 30), letterbox=True, **flip)[1] for flip in ({}, {"flip": flips})]
+    ways = [
+        crops(FRAME, boxes, (20, 30), letterbox=True, return_transform=True, **flip)[1]
+        for flip in ({}, {"flip": flips})
+    ]
     there = np.stack([np.where(np.array(flips)[:, None] & bit, side - points[..., axis], points[..., axis])
                       for axis, (bit, side) in enumerate(((1, 30), (2, 20)))], axis=-1)  # fmt: skip
     np.testing.assert_allclose(map_back(there, ways[1]), map_back(points, ways[0]), rtol=1e-5, atol=1e-3)
@@ -345,8 +358,10 @@ def test_boxes_are_refused_by_the_rule_alone(rows, frame, outside):
 
 def test_a_wrong_answer_is_seen():
     """Of the comparison that all tables and random calls share."""
-    call = Crops(FRAME, np.float32(BOXES), (9, 8), {"letterbox": True, "flip": np.arange(8) % 4})
-    found, way = crops(FRAME, BOXES, (9, 8), letterbox=True, flip=np.arange(8) % 4)
+    call = Crops(
+        FRAME, np.float32(BOXES), (9, 8), {"letterbox": True, "return_transform": True, "flip": np.arange(8) % 4}
+    )
+    found, way = crops(FRAME, BOXES, (9, 8), letterbox=True, return_transform=True, flip=np.arange(8) % 4)
     assert call.check((found, way)) <= 1
     for item, row in ((found + 0.06, way), (found[::-1], way), (found, way + 0.01), (found[:, ::-1], way)):
         with pytest.raises(AssertionError):

@@ -54,16 +54,16 @@ def test_numbers_of_any_form(options, size):
 
 
 def test_scale_counts_padding_in_values_of_the_frame():
-    crops, _ = crop_resize(FRAME, BOXES[:1], (8, 80), letterbox=True, pad_value=51, scale=255, device="cpu")
+    crops = crop_resize(FRAME, BOXES[:1], (8, 80), letterbox=True, pad_value=51, scale=255, device="cpu")
     assert np.allclose(crops[..., 0], 0.2)
-    crops, _ = crop_resize(FRAME, BOXES[:1], (8, 80), letterbox=True, device="cpu")
+    crops = crop_resize(FRAME, BOXES[:1], (8, 80), letterbox=True, device="cpu")
     assert (crops[..., 0] == 114).all()
 
 
 @pytest.mark.parametrize("frame", [FRAME.astype(np.float32), DEEP], ids=["float32", "uint16"])
 def test_padding_without_a_value_is_grey_of_the_range(frame):
     for made in (
-        lambda **o: crop_resize(frame, BOXES[:1], (8, 80), letterbox=True, device="cpu", **o)[0],
+        lambda **o: crop_resize(frame, BOXES[:1], (8, 80), letterbox=True, device="cpu", **o),
         lambda **o: crop_resize(frame, [[-9, 0, 9, 9]], 8, outside="pad", device="cpu", **o),
         lambda **o: images.resize([frame[:8, :4]], (8, 80), source="HWC", letterbox=True, **o)[0],
     ):
@@ -160,7 +160,14 @@ def test_boxes_and_index_that_another_thread_changes_are_as_they_were_checked(st
 
 
 def test_edge_pixels_beyond_the_frame_and_letterbox_padding_go_together():
-    options = {"outside": "pad", "pad_mode": "edge", "letterbox": True, "pad_value": 3, "device": "cpu"}
+    options = {
+        "outside": "pad",
+        "pad_mode": "edge",
+        "letterbox": True,
+        "return_transform": True,
+        "pad_value": 3,
+        "device": "cpu",
+    }
     crops, _ = crop_resize(FRAME, [[-9, 0, 9, 9]], (8, 8), **options)
     assert (crops == 3).any()
 
@@ -325,8 +332,8 @@ import numpy as np
 import octopus
 
 frame = np.zeros((40, 60, 3), np.uint8)
-crops, transform = octopus.crop_resize(frame, [[0, 0, 9, 9]], 32, letterbox=True)
-reveal_type(octopus.crop_resize(frame, [], letterbox=True))
+crops, transform = octopus.crop_resize(frame, [[0, 0, 9, 9]], 32, letterbox=True, return_transform=True)
+reveal_type(octopus.crop_resize(frame, [], letterbox=True, return_transform=True))
 octopus.crop_resize(frame, [], np.array([8, 8]), dtype=np.float32, device="cuda:0", edge="image")
 octopus.crop_resize(frame, [], edge="imagee")
 octopus.crop_resize(frame, [], dtype="float64")
@@ -391,6 +398,93 @@ def test_a_gpu_that_is_not_there_says_what_to_install(monkeypatch):
         crop_resize(FRAME, BOXES, device="cuda")
 
 
+def test_one_flip_is_that_of_all_items():
+    plan = CropPlan(FRAME, 4, 8, device="cpu")
+    for flip in (True, 2, False):
+        expected = crop_resize(FRAME, BOXES, 8, flip=[int(flip)] * 2, device="cpu")
+        for _ in range(2):
+            assert np.array_equal(crop_resize(FRAME, BOXES, 8, flip=flip, device="cpu"), expected)
+            assert np.array_equal(plan(FRAME, BOXES, flip=flip), expected)
+
+
+MIXED = np.array([[1, 2, 30, 30], [5, 5, 1, 9], [0, 0, 9, 9], [np.nan, 0, 3, 3], [90, 0, 95, 9]])
+GOOD = np.array([0, 2])
+TURNED = np.array([[[1, 0, 2], [0, 1, 3]], [[1, 0, np.nan], [0, 1, 3]], [[0, 1, 2], [1, 0, 3]]])
+QUADS = np.array(
+    [[[1, 1], [30, 3], [28, 30], [2, 20]], [[0, 0], [9, 9], [9, 0], [0, 9]], [[0, 0], [9, 0], [9, 9], [0, 9]]]
+)
+
+
+@pytest.mark.parametrize(("boxes", "options"), [
+    (MIXED, {}), (MIXED, {"dtype": "uint8", "layout": "NHWC"}), (TURNED, {"filter": "nearest"}), (QUADS, {}),
+    (MIXED, {"letterbox": True, "return_transform": True, "outside": "error"}), (MIXED.tolist(), {"mean": [1, 2, 3]}),
+    (MIXED[[0, 1, 2]], {"mean": [1, 2, 3], "std": np.array([4, 5, 6])}), (MIXED[:0], {}), (MIXED[:2] * [-1], {}),
+    (MIXED, {"flip": [0, 1, 2, 3, 0], "mean": np.arange(15.0).reshape(5, 3), "std": np.ones((5, 3))}),
+], ids=["boxes", "bytes", "maps", "quads", "boxed", "list", "channels", "empty", "none", "own"])  # fmt: skip
+def test_boxes_that_cannot_be_cut_out_are_left_out_or_nan(boxes, options):
+    def listed(made):
+        return list(made) if isinstance(made, tuple) else [made]
+
+    def of_good(name):
+        value = options.get(name)
+        return {} if value is None or len(np.ravel(value)) in (3, 1) else {name: np.asarray(value)[numbers]}
+
+    numbers = GOOD if len(boxes) > 2 else GOOD[:0]
+    own = {key: value for name in ("flip", "mean", "std") for key, value in of_good(name).items()}
+    call = partial(crop_resize, FRAME, size=8, device="cpu")
+    expected = listed(call(np.asarray(boxes)[numbers], **{**options, **own}))
+    made, kept = call(boxes, invalid="drop", **options)
+    assert kept.tolist() == numbers.tolist()
+    whole = listed(call(boxes, invalid="nan", **options))
+    for one, other, all_ in zip(listed(made), expected, whole, strict=True):
+        assert np.array_equal(one, other) and np.array_equal(all_[numbers], other) and len(all_) == len(boxes)
+        rest = np.delete(all_, numbers, axis=0)
+        assert not rest.any() if all_.dtype == np.uint8 else np.isnan(rest).all()
+    if len(numbers) < len(boxes):
+        with pytest.raises(InputError, match=r"wrong .* of .*which crop_resize leaves out"):
+            call(boxes, invalid="error", **options)
+
+
+def test_what_can_be_cut_out_of_lists_of_frames_and_sizes():
+    call = partial(crop_resize, device="cpu", invalid="drop")
+    batch, kept = call(FRAME, MIXED, [[4, 5]] * 2 + [[6, 7]] * 3)
+    assert [item.shape for item in batch] == [(3, 4, 5), (3, 6, 7)] and kept.tolist() == [0, 2]
+    batch, kept = call([FRAME, FRAME[:20]], [MIXED, MIXED[:2]], octopus.FitHeight(8))
+    assert [item.shape for item in batch] == [(3, 8, 9), (3, 8, 8), (3, 8, 13)] and kept.tolist() == [0, 2, 5]
+    frames = np.stack([FRAME, FRAME[::-1]])
+    for count, made in ((1, 1), (2, 1), (3, 2), (5, 2)):
+        found, _ = call(frames, MIXED, 8, frame_index=[0, 1, 1, 0, 0], count=count)
+        expected = crop_resize(frames, MIXED[GOOD], 8, frame_index=[0, 1], device="cpu")
+        assert np.array_equal(found[:made], expected[:made])
+    out = np.full((5, 3, 8, 8), 7, np.float32)
+    crop_resize(FRAME, MIXED, 8, count=2, out=out, invalid="nan", device="cpu")
+    assert np.isnan(out[1]).all() and (out[2:] == 7).all()
+
+
+BANDS = RNG.integers(0, 65536, (12, 40, 90), np.uint16)
+WIDE = RNG.integers(0, 256, (40, 90, 3), np.uint8)
+
+
+@pytest.mark.parametrize(("frame", "last", "boxes"), [
+    (WIDE.transpose(2, 0, 1).copy(), WIDE, BOXES), (WIDE.transpose(2, 0, 1), WIDE, BOXES),
+    (WIDE.transpose(2, 0, 1).copy().transpose(1, 2, 0), WIDE, BOXES), (WIDE[::-1, ::2, ::-1],) * 2 + (BOXES,),
+    (BANDS, BANDS.transpose(1, 2, 0), BOXES), (WIDE[..., 1], WIDE[..., 1:2], BOXES),
+    (WIDE[..., 1].T, WIDE[..., 1:2].transpose(1, 0, 2), BOXES), (WIDE[None].transpose(0, 3, 1, 2), WIDE[None], BOXES),
+    ([WIDE.transpose(2, 0, 1), WIDE[:, ::-1]], [WIDE, WIDE[:, ::-1]], [BOXES, BOXES]),
+], ids=["first", "view", "planes", "flipped", "bands", "grey", "turned", "frames", "list"])  # fmt: skip
+def test_frames_on_the_host_may_have_any_axes_and_strides(frame, last, boxes):
+    options = {"frame_index": [0, 0]} if getattr(frame, "ndim", 0) == 4 else {}
+    last = [np.ascontiguousarray(one) for one in last] if isinstance(last, list) else np.ascontiguousarray(last)
+    plan, array = CropPlan(frame, 4, 8, device="cpu"), frame[0] if isinstance(frame, list) else frame
+    for _ in range(3):
+        expected = crop_resize(last, boxes, 8, device="cpu", **options)
+        assert np.array_equal(crop_resize(frame, boxes, 8, device="cpu", **options), expected)
+        assert np.array_equal(plan.run(frame, boxes, **options), expected)
+    kept, array[...] = array.copy(), 7  # a copy must not outlive its call
+    assert (crop_resize(frame, boxes, 8, device="cpu", **options)[0] == 7).all()
+    array[...] = kept
+
+
 def test_strides_of_axes_of_length_one_do_not_matter():
     out = np.zeros((2, 8, 8, 1), np.float32).transpose(0, 3, 1, 2)
     assert crop_resize(FRAME[..., :1].copy(), BOXES, (8, 8), out=out, device="cpu") is out
@@ -400,4 +494,4 @@ def test_the_documentation_of_crop_resize_names_every_argument():
     section = inspect.getdoc(crop_resize).partition("Parameters\n")[2].partition("Returns\n")[0]
     lines = re.findall(r"^(\w[\w, ]*) :", section, re.MULTILINE)
     given = set(inspect.signature(inspect.unwrap(crop_resize)).parameters) - {"options"}
-    assert {name for line in lines for name in line.split(", ")} == given | {*CALL_OPTIONS, "letterbox"}
+    assert {name for line in lines for name in line.split(", ")} == given | {*CALL_OPTIONS, "return_transform"}

@@ -218,8 +218,10 @@ OTHERS += [{"size": size} for size in (9, (8, 9), [8, 9], np.array([9, 8]), np.i
 OTHERS += [
     {"mean": 3}, {"mean": 3.0}, {"mean": [1, 2, 3]}, {"mean": (1, 2, 4)}, {"mean": THREE}, {"std": THREE}, {},
     {"scale": THREE}, {"dtype": "uint8"}, {"dtype": np.uint8}, {"dtype": "float16"}, {"layout": "NHWC"},
-    {"edge": "image"}, {"antialias": True}, {"filter": "nearest"}, {"letterbox": True}, {"outside": "error"},
-    {"letterbox": True, "pad_value": 5}, {"outside": "pad"}, {"outside": "pad", "pad_mode": "edge"},
+    {"edge": "image"}, {"antialias": True}, {"filter": "nearest"},
+    {"letterbox": True, "return_transform": True}, {"outside": "error"},
+    {"letterbox": True, "return_transform": True, "pad_value": 5}, {"outside": "pad"},
+    {"outside": "pad", "pad_mode": "edge"},
 ]  # fmt: skip
 
 

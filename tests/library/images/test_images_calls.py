@@ -159,7 +159,7 @@ def test_answers_are_tensors_for_tensors():
 
 CALLS = {
     "resize": ({"size": (4, 6), "filter": "bicubic"}, {}, None),
-    "resize-boxed": ({"size": (4, 6), "letterbox": True}, {}, None),
+    "resize-boxed": ({"size": (4, 6), "letterbox": True, "return_transform": True}, {}, None),
     "resize_each": ({}, {"result_pixels": 200}, SIZES),
     "patch_rows": ({"patch": 2}, {"result_rows": 60}, SIZES),
     "patch_rows-padded": ({"patch": 2, "max_rows": 20}, {}, SIZES),
@@ -442,7 +442,7 @@ def test_letterboxes_have_ultralytics_padding_and_lead_back_to_the_image(height,
     inner = [round(height * ratio), round(width * ratio)]
     before = [round((side - one) / 2 - 0.1) for one in inner]
     image = np.full((height, width, 3), 255, np.uint8)
-    options = {"letterbox": True, "pad_value": 0, "dtype": "uint8", "device": "cpu"}
+    options = {"letterbox": True, "return_transform": True, "pad_value": 0, "dtype": "uint8", "device": "cpu"}
     for made, transform in (
         images.resize([image], side, **options), crop_resize(image, [[0, 0, width, height]], side, **options),
     ):  # fmt: skip

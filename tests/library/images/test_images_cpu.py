@@ -41,9 +41,10 @@ def test_dtypes_bit_for_bit(dtype, rounding):
 @pytest.mark.parametrize("streamed", [True, False])
 def test_tiles_and_threads_change_nothing(kind, streamed, monkeypatch):
     images = [noise(RNG, *side) for side in SIDES]
-    options = {"each": {"layout": "NHWC"}, "batch": {"size": (50, 70), "letterbox": True, "pad_value": 9}}.get(
-        kind, {"patch": 14, "merge": 2}
-    )
+    options = {
+        "each": {"layout": "NHWC"},
+        "batch": {"size": (50, 70), "letterbox": True, "return_transform": True, "pad_value": 9},
+    }.get(kind, {"patch": 14, "merge": 2})
     spec = spec_of(kind=kind, filter="lanczos", mean=100, std=3, **options)
     corners = [(3, -5)] * len(images) if kind == "batch" else None
     whole = run(images, SIZES, spec, corners)

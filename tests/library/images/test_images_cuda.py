@@ -83,7 +83,12 @@ def test_a_plan_allocates_nothing(monkeypatch):
     given, plain = uploaded(pixels()), pixels()
     plans = [
         (ImagePlan("patch_rows", given, 7, result_rows=500, **NORMAL), (given, SIZES)),
-        (ImagePlan("resize", plain, 7, size=24, source_pixels=200_000, letterbox=True, device="cuda"), (plain,)),
+        (
+            ImagePlan(
+                "resize", plain, 7, size=24, source_pixels=200_000, letterbox=True, return_transform=True, device="cuda"
+            ),
+            (plain,),
+        ),
         (ImagePlan("patch_rows", given, 7, max_rows=70, **NORMAL), (given, SIZES)),
     ]
     for plan, arrays in plans:
@@ -95,7 +100,7 @@ def test_a_plan_allocates_nothing(monkeypatch):
     found = [plan.run(*arrays) for plan, arrays in plans]
     monkeypatch.undo()
     assert_same(found[0][0], images.patch_rows(plain, SIZES, device="cpu", **NORMAL)[0], 1.01 / 255 / 0.25)
-    assert_same(found[1], images.resize(plain, 24, letterbox=True, device="cpu"), 1e-2)
+    assert_same(found[1], images.resize(plain, 24, letterbox=True, return_transform=True, device="cpu"), 1e-2)
 
 
 def test_runs_of_a_plan_on_two_streams_keep_their_tables():

@@ -19,7 +19,9 @@ ROWS = {"patch": 2, "merge": 1, "temporal": 1, "order": "PPC"}
 CALLS = {
     "resize": lambda given, **more: images.resize(given, (5, 6), mean=100.0, std=50.0, **more),
     "crop": lambda given, **more: images.resize(given, 4, crop="center", channels="BGR", **more),
-    "letterbox": lambda given, **more: images.resize(given, 6, letterbox=True, pad_value=9, **more),
+    "letterbox": lambda given, **more: images.resize(
+        given, 6, letterbox=True, return_transform=True, pad_value=9, **more
+    ),
     "each": lambda given, **more: images.resize_each(given, SIZES, layout="NHWC", **more),
     "rows": lambda given, **more: images.patch_rows(given, SIZES, patch=2, **more),
     "padded rows": lambda given, **more: images.patch_rows(given, SIZES, patch=2, max_rows=17, **more),
@@ -110,7 +112,9 @@ def test_images_on_the_host_are_one_upload_and_those_on_the_gpu_are_read_in_plac
     counted = Counted(gpu)
     plan.run(lying, SIZES)
     assert counted.since() == [0, 1, 0, 1] and gpu.uploads[-1] == 3 * 64  # a record of each image
-    staged = images.ImagePlan("resize", given, 3, source_pixels=183, size=(5, 6), device="cuda", letterbox=True)
+    staged = images.ImagePlan(
+        "resize", given, 3, source_pixels=183, size=(5, 6), device="cuda", letterbox=True, return_transform=True
+    )
     counted = Counted(gpu)
     staged.run(given)
     assert counted.since()[:2] == [0, 2]  # and the way back
@@ -188,7 +192,10 @@ def test_a_slot_whose_launch_fails_is_in_use_until_its_upload_is_done(gpu):
 
 
 def test_images_from_the_host_are_worked_on_where_torch_will_use_the_result(torch):
-    plain, options = [np.zeros((2, 8, 3), np.uint8)], {"size": 6, "letterbox": True, "device": "cuda"}
+    plain, options = (
+        [np.zeros((2, 8, 3), np.uint8)],
+        {"size": 6, "letterbox": True, "return_transform": True, "device": "cuda"},
+    )
     plan = images.ImagePlan("resize", plain, 2, source_pixels=16, **options)
     out = fake_torch.Tensor(np.zeros((1, 3, 6, 6), np.float32), "cuda:0")
     for run in (lambda: images.resize(plain, out=out, **options), lambda: plan.run(plain, out=out)):

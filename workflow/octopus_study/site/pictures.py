@@ -33,7 +33,7 @@ def draw_crops() -> Figure:
 
     boxes = drone_pool(24)
     frame = drone_frame(boxes)
-    crops, _ = octopus.crop_resize(
+    crops = octopus.crop_resize(
         frame, boxes, 112, letterbox=True, pad_value=255, antialias=True, dtype="uint8", layout="NHWC"
     )
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 2.9), width_ratios=(1.45, 1), layout="constrained")

@@ -40,6 +40,7 @@ _LIMITS = {"smart": ("factor", "min_pixels", "max_pixels"), "fit": ("patch", "ma
 _LISTS = ("mean", "std", "scale", "pad_value")
 _OPTIONAL = (
     *_LISTS, "frame_index", "flip", "count", "source", "crop", "shortest", "merge", "temporal", "max_rows",
+    "rounding",
 )  # fmt: skip
 
 _ITEMS = ("frame_index", "flip", "count", "mean", "std")  # tensors of `_CROP`, in its order
@@ -57,7 +58,7 @@ _RESIZE = (
 )
 _ROWS = (
     f"(Tensor[] images, int[] sizes, *, str rule='', int[] limits=[], {_IMAGES}, str filter='bicubic', "
-    "str rounding='uint8', int patch=14, int? merge=None, int? temporal=None, str order='CTPP', int? max_rows=None, "
+    "str? rounding=None, int patch=14, int? merge=None, int? temporal=None, str order='CTPP', int? max_rows=None, "
     "int row_multiple=1)"
 )
 

@@ -172,7 +172,8 @@ def patch_rows(
         Of the values of a row: channel, copy, row and column, as in the Qwen2-VL family; or row, column, channel, as in
         SigLIP2 and others of the NaViT kind.
     filter, rounding
-        As in `resize`, but by default as these models' processors have them.
+        As in `resize`, but by default as these models' processors have them: "bicubic", and "torch", or without
+        `antialias` "uint8".
     max_rows : int, optional
         Give every image as many rows, and fill up with 0; by default the rows of all images follow each other.
     row_multiple : int

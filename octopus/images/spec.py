@@ -40,7 +40,7 @@ class Options(TypedDict, total=False):
 
     filter: Filter
     antialias: bool
-    rounding: Rounding
+    rounding: Rounding | None
     mean: Any
     std: Any
     scale: Any
@@ -89,7 +89,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "resize_each": {**_SHARED, "layout": "NCHW"},
     "patch_rows": {
-        **_SHARED, "filter": "bicubic", "rounding": "uint8", "patch": 14, "merge": None, "temporal": None,
+        **_SHARED, "filter": "bicubic", "rounding": None, "patch": 14, "merge": None, "temporal": None,
         "order": "CTPP", "max_rows": None, "row_multiple": 1,
     },
 }  # fmt: skip
@@ -149,6 +149,8 @@ def make_spec(source: str, channels: int, operation: str, /, **given: Any) -> Im
     kind, asked = KINDS[operation], {**OPTIONS[operation], **given}
     own = _of_batch(asked) if kind == "batch" else _of_rows(asked) if kind == "rows" else {}
     dtype = asked["dtype"] = dtype_text(asked["dtype"], get_args(DtypeName))
+    if asked["rounding"] is None and kind == "rows":  # as these models' processors round
+        asked["rounding"] = "torch" if asked["antialias"] else "uint8"
     for name in [name for name in CHOICES if name in asked]:
         check_choice(name, asked[name], get_args(CHOICES[name]))
     if kind == "each" and dtype == "bfloat16":

@@ -15,7 +15,7 @@ CLOSE = 1e-4  # of the full scale; on tensor cores a level is off by 0.006 befor
 DEFAULTS = {
     "resize": {"filter": "bilinear", "rounding": "none"},
     "resize_each": {"filter": "bilinear", "rounding": "none"},
-    "patch_rows": {"filter": "bicubic", "rounding": "uint8"},
+    "patch_rows": {"filter": "bicubic"},
 }
 
 
@@ -158,7 +158,7 @@ class Case(NamedTuple):
         if options.get("source") == "CHW":
             given = [np.ascontiguousarray(one.transpose(2, 0, 1)) for one in given]
         if self.operation == "patch_rows":
-            options |= {"patch": patch}
+            options |= {"patch": patch, "rounding": options.get("rounding", "uint8")}
             options |= {"max_rows": 17 if scene == "small" else 77} if "max_rows" in options else {}
         if options.get("crop"):
             options["shortest"] = 7 if scene == "small" else 20

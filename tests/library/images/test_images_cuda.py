@@ -46,7 +46,7 @@ def assert_same(found, expected, atol):
 
 def test_images_on_the_host_are_staged_and_may_change_after_the_call():
     given = pixels()
-    expected = images.resize(given, (31, 45), device="cpu", **NORMAL)
+    expected = images.resize(given, (31, 45), device="cpu", rounding="uint8", **NORMAL)
     warm = images.resize(given, (31, 45), device="cuda", **NORMAL)
     assert_same(warm, expected, 1e-3)
     stream, copies = slow_stream(), [image.copy() for image in given]
@@ -99,7 +99,9 @@ def test_a_plan_allocates_nothing(monkeypatch):
         monkeypatch.setattr(module, "pinned", refuse_allocation)
     found = [plan.run(*arrays) for plan, arrays in plans]
     monkeypatch.undo()
-    assert_same(found[0][0], images.patch_rows(plain, SIZES, device="cpu", **NORMAL)[0], 1.01 / 255 / 0.25)
+    assert_same(
+        found[0][0], images.patch_rows(plain, SIZES, device="cpu", rounding="uint8", **NORMAL)[0], 1.01 / 255 / 0.25
+    )
     assert_same(found[1], images.resize(plain, 24, letterbox=True, return_transform=True, device="cpu"), 1e-2)
 
 
@@ -126,11 +128,13 @@ def test_a_graph_reads_the_table_anew():
         rows, _ = plan.run(given, SIZES)
     rows.fill_(7)
     graph.replay()
-    assert_same(rows, images.patch_rows(pixels(), SIZES, device="cpu", **NORMAL)[0], 1.01 / 255 / 0.25)
+    assert_same(
+        rows, images.patch_rows(pixels(), SIZES, device="cpu", rounding="uint8", **NORMAL)[0], 1.01 / 255 / 0.25
+    )
     fewer, sizes = given[3:0:-1], SIZES[3:0:-1]
     rows, grid = plan.update(fewer, sizes)
     graph.replay()
-    expected = images.patch_rows(pixels()[3:0:-1], sizes, device="cpu", **NORMAL)
+    expected = images.patch_rows(pixels()[3:0:-1], sizes, device="cpu", rounding="uint8", **NORMAL)
     assert_same(rows, expected[0], 1.01 / 255 / 0.25)
     assert grid.tolist() == expected[1].tolist()
     with pytest.raises(InputError, match="capture a run of the largest"):
@@ -156,7 +160,11 @@ def test_an_update_stays_in_the_out_of_the_captured_run():
     room.fill_(7)
     found, _ = plan.update(given[1:], SIZES[1:])
     graph.replay()
-    assert_same(found, images.patch_rows(pixels()[1:], SIZES[1:], device="cpu", **NORMAL)[0], 1.01 / 255 / 0.25)
+    assert_same(
+        found,
+        images.patch_rows(pixels()[1:], SIZES[1:], device="cpu", rounding="uint8", **NORMAL)[0],
+        1.01 / 255 / 0.25,
+    )
     assert found.data_ptr() == room.data_ptr() and bool((room[192:] == 7).all())
 
 

@@ -22,7 +22,7 @@ USUAL = {"filter": "bicubic", "rounding": "uint8", "mean": 3, "std": 2}
 CALLS = {
     "batch": ("resize", {"size": (20, 70)}),
     "each": ("resize_each", {"layout": "NHWC", "dtype": "float16", "rounding": "none", "antialias": False}),
-    "rows": ("patch_rows", {"patch": 2, "merge": 1, "dtype": "bfloat16"}),
+    "rows": ("patch_rows", {"rounding": "uint8", "patch": 2, "merge": 1, "dtype": "bfloat16"}),
     "siglip": ("patch_rows", {"order": "PPC", "patch": 2, "filter": "lanczos", "rounding": "pillow", "max_rows": 7}),
     "nearest": ("resize", {"layout": "NHWC", "filter": "nearest", "size": 8, "dtype": "uint8"}),
 }

@@ -26,8 +26,11 @@ LIMIT, PROCESSORS = 227 << 10, 132
 CALLS = {
     "batch": ("resize", {"size": (20, 70), "filter": "bicubic", "rounding": "pillow"}),
     "each": ("resize_each", {"layout": "NHWC", "filter": "lanczos", "dtype": "uint8"}),
-    "rows": ("patch_rows", {"dtype": "bfloat16"}),
-    "folded": ("patch_rows", {"temporal": 1, "row_multiple": 8, "dtype": "int8", "mean": None, "std": None}),
+    "rows": ("patch_rows", {"dtype": "bfloat16", "rounding": "uint8"}),
+    "folded": (
+        "patch_rows",
+        {"rounding": "uint8", "temporal": 1, "row_multiple": 8, "dtype": "int8", "mean": None, "std": None},
+    ),
     "siglip": ("patch_rows", {"order": "PPC", "patch": 16, "filter": "bilinear", "rounding": "pillow"}),
 }
 

@@ -12,6 +12,8 @@ import re
 import subprocess
 import sys
 import warnings
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ transformers = pytest.importorskip("transformers", reason="transformers is not i
 torch = pytest.importorskip("torch")
 Image = pytest.importorskip("PIL.Image")
 
+from octopus import images  # noqa: E402
 from octopus.errors import DeviceError, InputError, MissingPackageError, OutOfMemoryError  # noqa: E402
 from octopus.integrations import common  # noqa: E402
 from octopus.integrations import transformers as stand_ins  # noqa: E402
@@ -85,6 +88,21 @@ def in_float(image, size, *, interpolation, antialias):
 
 functional = pytest.importorskip("torchvision.transforms.v2.functional")
 REAL = functional.resize
+
+
+RECIPE = re.compile(r"^\| ([\w.-]+)[^|]* \| `((?:resize|patch_rows)\(images.*)` \|$", re.MULTILINE)
+PAGE = Path(__file__).parents[3] / "docs" / "images.md"
+RECIPES = dict(RECIPE.findall(PAGE.read_text()) if PAGE.is_file() else [])
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_documented_calls_in_place_of_a_processor_are_right(name):
+    processor = make(PROCESSORS[name][0], **PROCESSORS[name][1])
+    given = [np.random.default_rng(4).integers(0, 256, (*side, 3), np.uint8) for side in SIDES]
+    own = {"images": given, "partial": partial, "mean": processor.image_mean, "std": processor.image_std}
+    found = eval(RECIPES[name].replace("mean=..., std=...", "mean=mean, std=std"), {**vars(images), **own})
+    expected = processor(given, return_tensors="np")["pixel_values"]
+    assert np.abs((found[0] if isinstance(found, tuple) else found) - expected).max() < 1e-4
 
 
 @pytest.fixture(params=SHARE)

@@ -74,6 +74,11 @@ def switch(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def channels_first(shape: tuple[int, ...]) -> bool:
+    """Whether the channels of (..., C, H, W) come first, since the last axis is too long for them."""
+    return shape[-1] > MAX_CHANNELS and 0 < shape[-3] <= MOST_FIRST
+
+
 def check_return_transform(letterbox: bool, return_transform: bool) -> None:
     """Of letterboxed items alone there is one."""
     if return_transform and not letterbox:
@@ -194,6 +199,7 @@ if hasattr(os, "register_at_fork"):
 TOPS = {"uint8": 255, "uint16": 65535, "nv12": 255, "p010": 255}  # largest values of pixels, where there are any
 GREY = 114.0  # of padding, in units of 255: what detectors are trained with
 LEAST_LEVELS = 32  # of a uint8 result, between those of the smallest and the largest pixel
+MAX_CHANNELS, MOST_FIRST = 64, 16  # of a frame, and where channels come first
 ORDERS = ("RGB", "BGR", "RGBA", "BGRA")  # of channels as they are stored
 
 

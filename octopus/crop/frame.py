@@ -9,14 +9,12 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from octopus.arrays.checks import INT32_MAX, MAX_SIDE, ORDERS, check_order, of_dtype
+from octopus.arrays.checks import INT32_MAX, MAX_CHANNELS, MAX_SIDE, ORDERS, channels_first, check_order, of_dtype
 from octopus.arrays.results import host_memory
 from octopus.arrays.views import ArrayView, c_strides, dtype_name, view
 from octopus.errors import InputError, shown, shown_type
 
 DTYPES = ("uint8", "uint16", "float32")
-MAX_CHANNELS = 64
-MOST_FIRST = 16  # a first axis of so many or fewer, before a last one too long for channels, is channels
 IMAGE_CHANNELS = (1, 3, 4)  # a first axis of so many may be channels, too, where the last one may be
 LOOKS_WIDE = 8  # pixels of a row
 
@@ -285,7 +283,7 @@ def upright(frame: ArrayView, copied: bool = True) -> ArrayView:
         return frame
     if len(frame.shape) == 2:
         frame = replace(frame, shape=(*frame.shape, 1), strides=(*frame.strides, frame.dtype.itemsize))
-    first, shape = _channels_first(frame.shape), frame.shape
+    first, shape = channels_first(frame.shape), frame.shape
     if first:
         shape = (*shape[:-3], *shape[-2:], shape[-3])
     good = of_dtype(frame, DTYPES) and 0 not in shape and max(shape) <= MAX_SIDE and shape[-1] <= MAX_CHANNELS
@@ -308,10 +306,6 @@ def _is_packed(frame: ArrayView) -> bool:
     return packed and not any(step < 0 or step % item for step in between)
 
 
-def _channels_first(shape: tuple[int, ...]) -> bool:
-    return shape[-1] > MAX_CHANNELS and 0 < shape[-3] <= MOST_FIRST
-
-
 def frame_spec(frame: ArrayView, order: str = "RGB") -> FrameSpec:
     """What a frame is, after checking it, its channels by their `order`."""
     if isinstance(frame, VideoView):
@@ -321,7 +315,7 @@ def frame_spec(frame: ArrayView, order: str = "RGB") -> FrameSpec:
                 "leave it out"
             )
         return FrameSpec(frame.coding.kind, 3, False)
-    if len(frame.shape) not in (3, 4) or frame.shape[-1] > MAX_CHANNELS or _looks_channels_first(frame.shape):
+    if len(frame.shape) not in (3, 4) or frame.shape[-1] > MAX_CHANNELS or _lookschannels_first(frame.shape):
         raise InputError(_describe_shape(frame))
     if not of_dtype(frame, DTYPES):
         remedy = "frame.float()" if frame.family == "torch" else f"frame.astype({_library(frame)}.float32)"
@@ -351,14 +345,14 @@ def made_channels(frame: ArrayView, order: Any) -> int:
     return frame.shape[-1] if frame.shape else 0
 
 
-def _looks_channels_first(shape: tuple[int, ...]) -> bool:
+def _lookschannels_first(shape: tuple[int, ...]) -> bool:
     """Real frames of so few rows, yet wide and of many channels, are rare."""
     return shape[-3] in IMAGE_CHANNELS and shape[-2] >= LOOKS_WIDE and shape[-1] > max(IMAGE_CHANNELS)
 
 
 def _describe_shape(frame: ArrayView) -> str:
     found = frame.shape
-    if len(found) in (3, 4) and (found[-3] in IMAGE_CHANNELS or _channels_first(found)):
+    if len(found) in (3, 4) and (found[-3] in IMAGE_CHANNELS or channels_first(found)):
         order = "1, 2, 0" if len(found) == 3 else "0, 2, 3, 1"
         torch = frame.family == "torch"
         remedy = f"frame.{'permute' if torch else 'transpose'}({order})"

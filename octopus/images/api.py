@@ -29,10 +29,11 @@ def resize(
 
     Parameters
     ----------
-    images : list of arrays, or RaggedBatch
+    images : list of arrays, array, or RaggedBatch
         Images (H, W, C), (C, H, W) or (H, W) of uint8, uint16 or float32, C 1, 3 or 4, all of one dtype, number of
         channels and side. NumPy, torch, CuPy, Numba, or anything with DLPack or `__cuda_array_interface__`; never
-        copied where they lie on the device that works, whatever their strides.
+        copied where they lie on the device that works, whatever their strides. An array of two or three dimensions is
+        one image, one of four is a list.
     size, layout
         As in `octopus.crop_resize`.
     filter : {"bilinear", "bicubic", "lanczos", "nearest"}

@@ -107,8 +107,9 @@ def look(images: Any) -> Found:
         images = [images]
     if not isinstance(images, (list, tuple)):
         dimensions = getattr(images, "ndim", 0)
-        remedy = "list(images)" if dimensions == 4 else "[images]" if dimensions in (2, 3) else "a list of arrays"
-        raise InputError(f"images must be a list of images or a RaggedBatch, found {shown_type(images)}; pass {remedy}")
+        if dimensions not in (2, 3, 4):
+            raise InputError(f"images must be a list of images, an array or a RaggedBatch, found {shown_type(images)}")
+        images = list(images) if dimensions == 4 else [images]
     if not images:
         raise InputError("there are no images: the list is empty, so that neither dtype nor library are known")
     kinds = set(map(type, images))

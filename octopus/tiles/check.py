@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.arrays.checks import INT32_MAX, MAX_SIDE, check_dense, check_readable, is_count, of_dtype
+from octopus.arrays.checks import INT32_MAX, MAX_SIDE, channels_first, check_dense, check_readable, is_count, of_dtype
 from octopus.arrays.views import ArrayView, dtype_name, view
 from octopus.errors import InputError, shown
 
@@ -55,6 +55,11 @@ def image_spec(image: ArrayView) -> ImageSpec:
     """The form of an image (H, W) or (H, W, C) of uint8 or uint16 whose rows have no gaps."""
     if len(image.shape) not in (2, 3):
         raise InputError(f"image must have shape (H, W) or (H, W, C), found {image.shape}")
+    if len(image.shape) == 3 and channels_first(image.shape):
+        raise InputError(
+            f"the channels of an image come last, found them first in shape {image.shape}; pass a contiguous copy of "
+            f"image.{'permute' if image.family == 'torch' else 'transpose'}(1, 2, 0)"
+        )
     if not of_dtype(image, IMAGE_DTYPES):
         raise InputError(f"image must be uint8 or uint16 in the machine's byte order, found {image.dtype}")
     height, width, channels = (*image.shape, 1)[:3]

@@ -67,8 +67,9 @@ def update():
 ROWS = [
     *rows("images.resize", resize, "images_",
         ([], "there are no images: the list is empty"),
-        (None, "images must be a list of images or a RaggedBatch, found None"),
-        (TALL, "found an ndarray; pass [images]"), (np.stack([TALL, TALL]), "found an ndarray; pass list(images)"),
+        (None, "images must be a list of images, an array or a RaggedBatch, found None"),
+        (TALL, same(images_=[TALL])), (np.stack([TALL, TALL]), same(images_=[TALL, TALL])),
+        (np.zeros(3), "an array or a RaggedBatch, found an ndarray"),
         ([None], "image 0 is None"), ([TALL, [[1, 2]]], "image 1 is a list"),
         ([TALL, TALL[0, 0]], "found image 1 of (3,)"),
         ([TALL, TALL[:0]], "image 1 of shape (0, 7, 3): sides must lie between 1 and 16777216 pixels"),

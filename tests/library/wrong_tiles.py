@@ -40,6 +40,7 @@ ROWS = [
     *rows("keep_tiles", keep, "image",
         (None, "image is None"), ("scene.tif", "image is a str"), (IMAGE.tolist(), "image is a list"),
         (IMAGE[0], "image must have shape (H, W) or (H, W, C), found (8,)"),
+        (np.zeros((4, 70, 80), np.uint16), "pass a contiguous copy of image.transpose(1, 2, 0)"),
         (IMAGE.astype(np.float32), "image must be uint8 or uint16 in the machine's byte order, found float32"),
         (IMAGE[:0], "image sides must lie between 1 and"), (IMAGE[:, ::2], "numpy.ascontiguousarray"),
         (np.broadcast_to(np.zeros(1 << 24, np.uint8), (1 << 9, 1 << 24)), "next to each other"),

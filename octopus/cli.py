@@ -3,8 +3,6 @@
 An entry of the group `octopus.commands` names a mapping from names to `Command`.
 """
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import json

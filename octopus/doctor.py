@@ -4,8 +4,6 @@ Every check stands alone, and one that breaks becomes a finding itself, so that 
 packages add checks as entry points of the group `octopus.checks`, each under the name of its part.
 """
 
-from __future__ import annotations
-
 import csv
 import platform
 import re

@@ -1,7 +1,5 @@
 """The exceptions that Octopus raises; each message says what was asked, what was found, and what to do."""
 
-from __future__ import annotations
-
 import reprlib
 from typing import Any
 

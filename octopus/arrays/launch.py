@@ -1,7 +1,5 @@
 """Launches whose checks are done and whose arguments are written, but for the addresses of a call."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Sequence
 from functools import cache

@@ -4,8 +4,6 @@ A key holds all that checks look at: of arrays everything but their values and a
 bits count, of options their values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from enum import Enum
 from functools import wraps

@@ -7,8 +7,6 @@ by `numpy.asarray`. (`__arrow_c_array__` gives the address of an image of one bl
 megapixels, and of none before Pillow 11.3.)
 """
 
-from __future__ import annotations
-
 import ctypes
 import io
 import struct

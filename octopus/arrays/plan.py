@@ -1,7 +1,5 @@
 """What all plans have in common: memory that their runs share, one thread at a time, and a memo of their runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Page-locked memory that the host writes and the GPU copies, and which stays as it is until it is copied."""
 
-from __future__ import annotations
-
 import weakref
 from typing import Any
 

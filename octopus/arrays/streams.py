@@ -1,7 +1,5 @@
 """On which device and stream a call works, and after whose work."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any

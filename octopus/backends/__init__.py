@@ -1,7 +1,5 @@
 """Backends: what a device is, where its memory comes from, and how a kernel gets onto it."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from octopus.backends import cuda

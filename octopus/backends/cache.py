@@ -1,7 +1,5 @@
 """Where compiled kernels are kept between processes, and under which key."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os

@@ -4,8 +4,6 @@ A wheel has a folder `octopus/kernels/shipped`, made by `workflow/scripts/wheel_
 kernel, and the digest of the sources that they were compiled from. A checkout has none, and nor do sources that differ.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import lzma

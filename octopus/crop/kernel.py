@@ -6,8 +6,6 @@ values of boxes from the host, and launches. What that refuses goes the long way
 and, if one launch does all that the next such call needs, `prepare` of a `CropKernel`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 

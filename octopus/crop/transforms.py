@@ -1,7 +1,5 @@
 """Affine maps of rotated boxes, and from positions in letterboxed items back to the frame."""
 
-from __future__ import annotations
-
 import math
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """Memory and a compiled kernel for many calls on images of different size."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Sizes that images become, and where their items lie in them."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What stand-ins share: versions that they were tested with, and how they say that the original works."""
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import re

@@ -6,8 +6,6 @@
 ...     pixels = octopus.images.resize(batch.to("cuda", non_blocking=True), 224)
 """
 
-from __future__ import annotations
-
 import ctypes
 import io
 import os

@@ -4,8 +4,6 @@
 >>> found = model(cut.batch)  # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any, NamedTuple
 

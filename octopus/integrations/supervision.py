@@ -5,8 +5,6 @@
 Its `Detections` need nothing: `octopus.crop_resize` takes them as boxes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -9,8 +9,6 @@ processor's own code, once for each kind of call. Images of Pillow and arrays of
 are (`_gathered`); what is left, such as files and grey arrays, the processor's own code prepares.
 """
 
-from __future__ import annotations
-
 import copy
 import platform
 from collections.abc import Callable, Sequence

@@ -7,8 +7,6 @@
 Sizes, padding and what a predictor asks for are computed by Ultralytics' own code, which its user has installed.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from functools import cache

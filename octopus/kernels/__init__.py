@@ -1,7 +1,5 @@
 """Kernels: the same operations for the GPU (`cuda`) and the CPU (`cpu`), over shared arithmetic (`geometry`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any

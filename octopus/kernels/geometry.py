@@ -9,8 +9,6 @@ pixel `i` covers `[i, i + 1)`, so its centre lies at `i + 0.5`; output pixel `j`
 the box touches are clamped there (crop first, then resize: nothing bleeds in from outside the box).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 # Adding 1.5 * 2**23 to a float32 of magnitude below 2**22 leaves no bits for the fraction: the hardware rounds

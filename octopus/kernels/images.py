@@ -8,8 +8,6 @@ pixel `i` of `m` lies around `(i + 0.5) * scale` with `scale = n / m`; the filte
 Source: Pillow, `src/libImaging/Resample.c` (`precompute_coeffs`) and `Geometry.c` (`ImagingScaleAffine`).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

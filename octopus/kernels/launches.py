@@ -5,8 +5,6 @@ each; for a GPU behind them as many words for the addresses of the arguments, an
 so it imports no compiler.
 """
 
-from __future__ import annotations
-
 (
     RESULT,  # 0, or one of the reasons below
     LENGTH,  # of all words

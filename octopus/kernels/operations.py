@@ -1,7 +1,5 @@
 """The operations on ragged batches by name, and what plans and kernels must know of each; imports no compiler."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 Dtype = TypeVar("Dtype")

@@ -5,8 +5,6 @@ added to something is exact, or not added at all), so that every strategy of eve
 `gamma` calls a library function, whose last bits differ between devices.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 NINTH = np.float32(1 / 9)

@@ -4,8 +4,6 @@ Plain functions of scalars, as in `kernels.geometry`. A position counts from the
 pixel `i` covers `[i - 0.5, i + 0.5)`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The strategies of `octopus.blockmap`, the maps that they need, and which `tune` found the best."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from functools import lru_cache

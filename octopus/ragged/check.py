@@ -1,7 +1,5 @@
 """Checks of a `RaggedBatch`, whose parts must fit each other, and of the parameters of operations on it."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Sequence

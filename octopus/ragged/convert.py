@@ -1,7 +1,5 @@
 """Ragged batches from and to lists, padded arrays, nested tensors of torch and list arrays of Arrow."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from importlib import import_module

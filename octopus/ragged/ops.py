@@ -1,7 +1,5 @@
 """The operations of `octopus.ops`."""
 
-from __future__ import annotations
-
 from typing import Any, Unpack
 
 from octopus.arrays import streams

@@ -6,8 +6,6 @@ Every probe uses its item's parameter or shape, so that no lookup can be left ou
 must be built for it divided by how often a batch is used again.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from functools import partial

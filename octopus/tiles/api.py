@@ -1,7 +1,5 @@
 """Mean brightness of the tiles of an image, and which of them are worth keeping."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

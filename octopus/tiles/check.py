@@ -1,7 +1,5 @@
 """What the means of tiles are asked for, checked before any work: image, tiles, scale, threshold, value for no data."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

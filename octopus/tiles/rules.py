@@ -1,7 +1,5 @@
 """Rules that choose tiles by what a scene holds, instead of by a brightness fixed beforehand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """CPU backend: compiled kernels, the threads that run them, and how much memory is free."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

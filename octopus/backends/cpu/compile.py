@@ -6,8 +6,6 @@ takes one address, of its arguments, as the CUDA kernels do: there is one form p
 its object code on disk links it within milliseconds and never imports a compiler.
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import logging

@@ -5,8 +5,6 @@ can be launched through the driver for a fraction of that (the study `stage_timi
 than machine code: the driver turns it into code for its device and caches that itself, also after an upgrade.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

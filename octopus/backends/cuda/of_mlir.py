@@ -1,7 +1,5 @@
 """numba-cuda-mlir, numba-cuda's successor, as the compiler of the kernels: what `language` asks of one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod

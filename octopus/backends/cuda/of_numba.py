@@ -1,7 +1,5 @@
 """numba-cuda as the compiler of the kernels: what `language` asks of one."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager

@@ -8,8 +8,6 @@ Numba compiles these modules' functions when `backends.cpu.compile` finds no obj
 imported before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

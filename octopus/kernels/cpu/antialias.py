@@ -17,8 +17,6 @@ Predicted and measured on two cores of an AMD EPYC (shared), 2026-11-23, one thr
 A box that shrinks across and grows down is filtered across in more rows than it has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

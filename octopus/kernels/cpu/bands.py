@@ -1,8 +1,6 @@
 """What the crop kernels have in common: their arguments, which band of which item a thread makes next, where a box lies
 in its frame and its image in the item, and what surrounds that."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

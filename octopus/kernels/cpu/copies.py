@@ -1,7 +1,5 @@
 """Copies from one place of the host's memory to another, by threads that need no lock of Python's in between."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

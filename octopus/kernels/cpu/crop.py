@@ -24,8 +24,6 @@ of 100 boxes of VisDrone and 100 of 256 x 256 to normalised planes, and 28 of 40
 Filling these results alone would take 2.4 ms of the first two.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

@@ -3,8 +3,6 @@
 Sums and bounds over a few hundred records take the machine a few microseconds, and NumPy sixty.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Weights of one axis of an image: which source pixels each output pixel is made of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

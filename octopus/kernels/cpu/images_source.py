@@ -3,8 +3,6 @@
 What is read is turned: a vector holds one value of each of the rows, or, as int16, of two neighbouring pixels of each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

@@ -1,7 +1,5 @@
 """How rows of resized images are normalised, cast, and put where they belong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

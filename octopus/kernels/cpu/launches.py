@@ -5,8 +5,6 @@ that was prepared for, whether boxes from the host are good, the arguments, and 
 it writes lies in the words of this one call, so that neither threads nor calls within calls meet there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

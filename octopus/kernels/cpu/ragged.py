@@ -5,8 +5,6 @@ What differs is what a run costs to find: A reads an owner per element, B search
 record per block, D searches once per part and then walks from item to item.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

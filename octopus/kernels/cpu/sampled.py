@@ -20,8 +20,6 @@ Predicted and measured on two cores of an AMD EPYC (shared), 2026-11-23, one thr
 LLVM makes whole vectors of what finds a map's positions and weights, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

@@ -1,7 +1,5 @@
 """How results are stored, by their dtype; all functions of pointers to a row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Sums of the values in tiles of an image on the CPU: tiles are cut into parts of rows, which all threads share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -4,8 +4,6 @@ LLVM finds no good code for these in loops of scalars, it would gather single by
 tables in `crop`, `sampled`, `antialias` and `images`.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Rows of a frame of video as red, green and blue, 16 pixels at a time; see `bands.kernel_of` for what a frame is."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from octopus.kernels.cpu import as_elements, compiled, shifted

@@ -4,8 +4,6 @@ A block reads one row, thread beside thread, and meets in shared memory. Of equa
 NumPy, however the threads are scheduled.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

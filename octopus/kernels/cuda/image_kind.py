@@ -1,7 +1,5 @@
 """What distinguishes the compiled kernels of `image_tiles`, and how their shared memory is laid out; without Numba."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 MOST_WARPS = 8  # of a block

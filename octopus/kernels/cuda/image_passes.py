@@ -1,7 +1,5 @@
 """The two passes of `image_tiles`, a warp's work: source rows to words of intermediate pixels, and those to results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -13,8 +13,6 @@ where rows begin anywhere. `m` is the same for rows 16 apart, and so is all that
 a channel (`strip_of`).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from octopus.backends.cuda.language import cuda, device

@@ -25,8 +25,6 @@ registers and shared memory: a warp waits 9 % of its time for pixels, and a fift
 A loop over more bands in a block, for half as many weights, took registers and was slower (199).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

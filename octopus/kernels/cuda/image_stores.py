@@ -1,7 +1,5 @@
 """From sums of the second pass to the result of `image_tiles`: rounding, a stage in shared memory, whole stores."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -27,8 +27,6 @@ tensor cores (a seventh of their rate): a warp waits for its own steps, one behi
 processor 16 warps. 80 registers (24 warps) made it slower.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

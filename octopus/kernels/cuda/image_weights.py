@@ -6,8 +6,6 @@ are the source pixels from the first line's window on. It lies in shared memory 
 hands it out: `steps` products of three digits of 32 lanes of four words.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable

@@ -7,8 +7,6 @@ every weight is worked out for every source row anew: a filter of `t` taps costs
 where two passes need `2 * t`. What that costs is measured in `image_tiles`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

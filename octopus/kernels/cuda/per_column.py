@@ -6,8 +6,6 @@ bands and strips these are: `blockIdx.x = (item * tiles_y + band) * tiles_x + st
 column, all channels, from top to bottom; the threads of a warp store 32 neighbours.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """Where a box lies, in its frame and in its item, for boxes cut at the frame and for those that reach beyond it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

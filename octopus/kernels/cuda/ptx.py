@@ -10,8 +10,6 @@ A product is `mma.sync.m16n8k32` of int8 weights and uint8 pixels, exact in int3
     D (16 x 8 sums)      0, 1: row g, columns 2t and 2t + 1;                  2, 3: row g + 8
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -12,8 +12,6 @@ in one instruction, `packs` of them per thread and all asked for before any is u
 does, so that its first and last pack may be cut. `values=1` is the published form: one element per thread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

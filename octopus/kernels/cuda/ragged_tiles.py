@@ -1,7 +1,5 @@
 """Which kernel does a ragged batch, and how it cuts the work; read at launch, so it imports no compiler."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from octopus.kernels.operations import POINTWISE, result_dtype

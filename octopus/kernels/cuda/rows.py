@@ -8,8 +8,6 @@ neighbours by weights of 15 bits, and its sum is the last bits of a float32, `83
 mixed and normalised as such floats. A weight is at most 1 / 65536 off, a value 0.004 levels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

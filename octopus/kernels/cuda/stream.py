@@ -21,8 +21,6 @@ for each band (large boxes lose a tenth). In fixed point a thread's columns a pa
 eight columns per thread (178 registers, no gain).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -21,8 +21,6 @@ ones (with 14, 20, 28 rows 207, 200, 195 and 147, 152, 157). Tried and left: ask
 (frames 113 to 108, nothing for boxes), four blocks a processor. Not measured with less than 164 KB of shared memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

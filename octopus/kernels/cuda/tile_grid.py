@@ -1,7 +1,5 @@
 """Kinds of the kernel of tile sums, and how it cuts tiles into blocks; read at launch, so it imports no compiler."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

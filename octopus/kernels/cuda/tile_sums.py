@@ -16,8 +16,6 @@ the word at 0 for the next launch. Sums of integers don't depend on their order:
 Values that are no data are counted beside the sum; there the last block must read a second word, behind a fence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How the kernels cut an item into blocks; read at launch, so it imports no compiler."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import NamedTuple
 

@@ -7,8 +7,6 @@ of the four ways of `kernels.cuda.ragged`, among the numbers of each item's firs
 unit is a thread's work.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -268,10 +268,8 @@ def units(
     what: str, source: str, dtype: str, mean: Any, std: Any, scale: Any, channels: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """`normalisation`, after a look for units that are hardly ever meant: a warning, or for pixels of integers whose
-    scale is below 1 an error.
-
-    `source` and `dtype` are dtypes of the pixels, which the caller calls `what`, and of the result.
-    """
+    scale is below 1 an error. `source` and `dtype` are dtypes of the pixels, which the caller calls `what`, and of the
+    result."""
     gain, bias = normalisation(mean, std, scale, channels)
     means, stds, unit = (per_channel("", v, d, channels) for v, d in ((mean, 0.0), (std, 1.0), (scale, 1.0)))
     top, both = TOPS.get(source), np.concatenate([means, stds])
@@ -327,11 +325,8 @@ def units(
 
 
 def boxes_view(boxes: Any, name: str = "boxes") -> ArrayView:
-    """Boxes of any form as an array; what is empty holds no boxes.
-
-    Torchvision's `BoundingBoxes` are converted by their format, on their side; all others are x1, y1, x2, y2: arrays
-    (N, 4), lists, or an object that has such as `xyxy`.
-    """
+    """Boxes of any form as an array; what is empty holds no boxes. Torchvision's `BoundingBoxes` are converted by their
+    format, on their side; all others are x1, y1, x2, y2: arrays (N, 4), lists, or an object that has such as `xyxy`."""
     if not isinstance(boxes, (np.ndarray, list, tuple, ArrayView)):
         if family(boxes) != "torch":
             boxes = getattr(boxes, "xyxy", boxes)

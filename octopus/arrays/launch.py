@@ -40,11 +40,9 @@ class Cuda(NamedTuple):
 
 
 class PreparedLaunch:
-    """A kernel and all of its arguments but the addresses of the arrays that a call works on.
-
-    A call writes these into a copy of its words, in which machine code then does the rest, see `kernels.cpu.launches`:
-    nothing is shared by calls, whatever threads or signals they come from.
-    """
+    """A kernel and all of its arguments but the addresses of the arrays that a call works on. A call writes these into
+    a copy of its words, in which machine code then does the rest, see `kernels.cpu.launches`: nothing is shared by
+    calls, whatever threads or signals they come from."""
 
     def __init__(
         self,

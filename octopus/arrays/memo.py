@@ -18,11 +18,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def dynamo_disabled(function: Function) -> Function:
-    """Make torch.compile break its graph at calls of a function, instead of tracing what is inside.
-
-    Costs a look into a dict where torch.compile was not used, and never imports torch. The marks are those that
-    `torch.compiler.disable` leaves; it can't be applied here, since torch may be imported later than this.
-    """
+    """Make torch.compile break its graph at calls of a function, instead of tracing what is inside. Costs a look into a
+    dict where torch.compile was not used, and never imports torch. The marks are those that `torch.compiler.disable`
+    leaves; it can't be applied here, since torch may be imported later than this."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -77,10 +75,8 @@ def keep(memo: dict[Any, Any], key: Any, value: Any, most: int = MOST) -> Any:
 
 
 def read(array: Any, described: Callable[[Any], ArrayView], key: list[Any], addresses: list[int]) -> Any:
-    """Add what an array looks like to a key, and its addresses to others; returns what keeps it alive.
-
-    Arrays of NumPy and torch are read by their attributes; `described` makes the view of any other.
-    """
+    """Add what an array looks like to a key, and its addresses to others; returns what keeps it alive. Arrays of NumPy
+    and torch are read by their attributes; `described` makes the view of any other."""
     kind = type(array)
     if kind in _tensors:
         address = array.data_ptr()

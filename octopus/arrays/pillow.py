@@ -40,9 +40,8 @@ class DecodeError(InputError):
 
 class Raster(NamedTuple):
     """Where an image of Pillow lies, (H, W, C) or (H, W), of uint8, or uint16 for the mode I;16; `owner` keeps it.
-
-    `runs` are addresses and bytes of pieces of whole rows, one after the other, if the rows are not all one step apart.
-    """
+    `runs` are addresses and bytes of pieces of whole rows, one after the other, if the rows are not all one step
+    apart."""
 
     pointer: int
     shape: tuple[int, ...]
@@ -99,11 +98,9 @@ def is_transparent(image: Any) -> bool:
 
 
 def rasters(images: Sequence[Any], name: str = "image", numbers: Sequence[int] | None = None) -> list[Raster]:
-    """Where images of Pillow lie. Files that were opened and not read yet are decoded, by several threads.
-
-    `InputError` has the name, and if they are part of a list the number, of one that is closed, empty, can't be decoded
-    or has a mode that is none of `MODES`.
-    """
+    """Where images of Pillow lie. Files that were opened and not read yet are decoded, by several threads. `InputError`
+    has the name, and if they are part of a list the number, of one that is closed, empty, can't be decoded or has a
+    mode that is none of `MODES`."""
     decode(images, name, numbers)
     found = []
     for place, image in enumerate(images):

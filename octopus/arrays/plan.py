@@ -22,10 +22,8 @@ class Place:
 
 
 class PlanMemory(Place):
-    """Device memory, allocated on `queue`, that the runs of a plan share, whichever stream each of them is on.
-
-    It is given back behind the stream of the last run, should the plan go while work is under way.
-    """
+    """Device memory, allocated on `queue`, that the runs of a plan share, whichever stream each of them is on. It is
+    given back behind the stream of the last run, should the plan go while work is under way."""
 
     def __init__(self, queue: Any) -> None:
         super().__init__()

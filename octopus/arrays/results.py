@@ -36,9 +36,7 @@ class _Block:
 
 class _Lease:
     """The base of an array in such memory and of all its views; when they are gone, the memory serves the next result.
-
-    The first write to new memory takes about as long as to compute what goes there.
-    """
+    The first write to new memory takes about as long as to compute what goes there."""
 
     _block: _Block | None = None  # if there is no room for it
 
@@ -130,10 +128,8 @@ def new_view(array: Any, model: ArrayView, shape: tuple[int, ...], dtype: str) -
 
 def result_memory(model: ArrayView, shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
     """Uninitialised memory of the library of `model`, on its side; an `OutOfMemoryError` says how much is needed.
-
-    Libraries hand out device memory in the order of a stream; `stream` (of cuda.core) is the one that will use it,
-    None their current one.
-    """
+    Libraries hand out device memory in the order of a stream; `stream` (of cuda.core) is the one that will use it, None
+    their current one."""
     check_family(model, dtype)
     try:
         return _empty(model, shape, dtype, stream)

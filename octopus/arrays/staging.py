@@ -24,10 +24,8 @@ class Slot:
         weakref.finalize(self, self._copied.sync).atexit = False
 
     def twin(self, queue: Any) -> int:
-        """Address of device memory of the same size, free whenever this is: reserved once, on a stream of cuda.core.
-
-        It is given back when all work on it is done, then on the default stream: the caller's may be gone by then.
-        """
+        """Address of device memory of the same size, free whenever this is: reserved once, on a stream of cuda.core. It
+        is given back when all work on it is done, then on the default stream: the caller's may be gone by then."""
         if self._twin is None:
             self._twin = memory.DeviceArray((self.array.size,), np.uint8, stream=queue)
             self._twin.release_on(current().default_stream)
@@ -45,10 +43,8 @@ class Slot:
 
 
 class Staging:
-    """A few slots, used in turn, so that the host may write the next one while the GPU copies.
-
-    After `slots` calls the host waits for the first of them. All are made now with `nbytes`, or each when it is taken.
-    """
+    """A few slots, used in turn, so that the host may write the next one while the GPU copies. After `slots` calls the
+    host waits for the first of them. All are made now with `nbytes`, or each when it is taken."""
 
     def __init__(self, slots: int, nbytes: int = 0) -> None:
         self._slots: list[Slot | None] = [Slot(nbytes) if nbytes else None for _ in range(slots)]

@@ -60,11 +60,9 @@ def device_for(frame: ArrayView, device: Any, name: str = "frame") -> str:
 
 
 def wait_for_producers(queue: Any, *arrays: ArrayView) -> None:
-    """Order `queue` behind the streams on which other libraries may still be writing.
-
-    A tensor of torch that knows such a stream was made on the way, so that torch alone looks after its memory. A
-    graph that such a stream is no part of would be spoilt by waiting.
-    """
+    """Order `queue` behind the streams on which other libraries may still be writing. A tensor of torch that knows such
+    a stream was made on the way, so that torch alone looks after its memory. A graph that such a stream is no part of
+    would be spoilt by waiting."""
     for array in arrays:
         if array.after is not None:
             producer = backends.cuda.stream_of(array.after)
@@ -117,11 +115,9 @@ def _torch_handle() -> Callable[[int | None], int]:
 
 
 def used_on(array: Any, stream: Any) -> None:
-    """Tell the library of an array in device memory that work on `stream` (of cuda.core) uses it.
-
-    Torch then gives the memory to others behind that work; it asks the stream when the tensor is freed, so a stream
-    that isn't torch's must live until then. CuPy has no such notion: its arrays must outlive the work.
-    """
+    """Tell the library of an array in device memory that work on `stream` (of cuda.core) uses it. Torch then gives the
+    memory to others behind that work; it asks the stream when the tensor is freed, so a stream that isn't torch's must
+    live until then. CuPy has no such notion: its arrays must outlive the work."""
     if array is not None and family(array) == "torch" and array.is_cuda:
         import torch
 

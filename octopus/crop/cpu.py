@@ -26,11 +26,8 @@ ALONE_VALUES = 1 << 16  # a result of fewer values is made before a second threa
 
 
 class CpuEngine:
-    """Runs a spec with the CPU kernels; holds no memory of its own.
-
-    The kernel for a kind of boxes ("boxes", "maps", "quads") is loaded now, another one when it is first needed. With
-    `varied` these are the kernels of `run_items`.
-    """
+    """Runs a spec with the CPU kernels; holds no memory of its own. The kernel for a kind of boxes ("boxes", "maps",
+    "quads") is loaded now, another one when it is first needed. With `varied` these are the kernels of `run_items`."""
 
     def __init__(self, spec: CropSpec, kind: str = "boxes", varied: bool = False) -> None:
         self.spec, self._varied = spec, varied

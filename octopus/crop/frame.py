@@ -39,10 +39,8 @@ class Coding(NamedTuple):
     @property
     def coefficients(self) -> np.ndarray:
         """Eight float32 that make red, green and blue, 0 to 255 before they are clamped, of stored values y, u and v.
-
-        They are yg, rv, r0, gu, gv, g0, bu, b0 of `r = yg*y + rv*v + r0`, `g = yg*y + gu*u + gv*v + g0` and
-        `b = yg*y + bu*u + b0`; the same read-only object for equal codings, whose address launches hold.
-        """
+        They are yg, rv, r0, gu, gv, g0, bu, b0 of `r = yg*y + rv*v + r0`, `g = yg*y + gu*u + gv*v + g0` and `b = yg*y +
+        bu*u + b0`; the same read-only object for equal codings, whose address launches hold."""
         return _coefficients(self)
 
 
@@ -69,9 +67,7 @@ def _coefficients(coding: Coding) -> np.ndarray:
 @dataclass(slots=True)
 class VideoView(ArrayView):
     """A frame of video. The view itself is of the luma, with the shape (H, W, 3) of the frame that it stands for.
-
-    `chroma` is (H/2, W/2, 2) on the same side, of the same dtype; its strides are (pitch, 2 values, 1 value).
-    """
+    `chroma` is (H/2, W/2, 2) on the same side, of the same dtype; its strides are (pitch, 2 values, 1 value)."""
 
     chroma: ArrayView = field(kw_only=True)
     coding: Coding = field(kw_only=True)

@@ -106,9 +106,7 @@ class PreparedCall(NamedTuple):
 
 class CropKernel:
     """A kernel for frames and options of one kind, without memory for what it makes; for the GPU `load` is to follow.
-
-    If `maps`, the first boxes to come are affine maps, whose kernel is then loaded first.
-    """
+    If `maps`, the first boxes to come are affine maps, whose kernel is then loaded first."""
 
     stage: Stage | None = None  # of a plan for frames that come from the host to the GPU
 

@@ -45,10 +45,8 @@ class Results(NamedTuple):
 
 class Pattern:
     """All of a call but where its images and its result lie: the next one that is alike needs no more than that.
-
     `model` is like the result: library, side and GPU. `staged`: images on the host are to be brought to the GPU.
-    `plain`: one launch does all of it, on images that are all that it reads, of the library and side of the result.
-    """
+    `plain`: one launch does all of it, on images that are all that it reads, of the library and side of the result."""
 
     def __init__(self, found: Found, sizes: Any, geometry: Geometry, engine: Any, model: ArrayView) -> None:
         self.geometry, self.engine, self.spec = geometry, engine, engine.spec
@@ -199,10 +197,8 @@ def make_engine(operation: str, given: Mapping[str, Any], geometry: Geometry, de
 def vertical_pass(
     pattern: Pattern, found: Found, run: Callable[[Pattern, Found, Results], Any], new: Callable[[int], ArrayView]
 ) -> tuple[Pattern, Found]:
-    """Do the vertical pass of tall images by `run`, in `new` memory of so many bytes; what is left of the call.
-
-    Images that a GPU works on are dealt with where they lie: the host's answer is the same, and less is uploaded.
-    """
+    """Do the vertical pass of tall images by `run`, in `new` memory of so many bytes; what is left of the call. Images
+    that a GPU works on are dealt with where they lie: the host's answer is the same, and less is uploaded."""
     if not len(pattern.tall):
         return pattern, found
     if pattern.staged:
@@ -250,10 +246,8 @@ def _passes(pattern: Pattern, part: Found) -> tuple[Pattern, Pattern]:
 
 
 def table_of(geometry: Geometry, items: Items, pointers: Columns, count: int = 0) -> np.ndarray:
-    """The table of `IMAGE` of images at `pointers`, but for the tiles, which the engine knows.
-
-    It has `count` records if these are more; those behind the images are zeros.
-    """
+    """The table of `IMAGE` of images at `pointers`, but for the tiles, which the engine knows. It has `count` records
+    if these are more; those behind the images are zeros."""
     table, planes = np.zeros(max(count, len(pointers)), IMAGE), geometry.steps[:, 2]
     planes = planes if geometry.order[0] == "R" else -planes
     longs, words = (np.ndarray((len(pointers), 64 // size), f"i{size}", table) for size in (8, 4))

@@ -39,9 +39,7 @@ class CpuEngine:
 
     def prepared(self, table: np.ndarray, out: ArrayView) -> PreparedLaunch:
         """The launch for a table (N,) of `IMAGE`, to be called with the address of `out`, and the images' as column.
-
-        Rows of a result of three axes, (N, rows, values), are padded with zeros.
-        """
+        Rows of a result of three axes, (N, rows, values), are padded with zeros."""
         pixel = self.spec.channels * np.dtype(self.spec.source).itemsize
         read = int(np.dot(table["height"].astype(np.int64), table["width"])) * pixel
         number = threads.get_num_threads() if out.nbytes + read > ALONE_BYTES else 1

@@ -64,12 +64,9 @@ class SimpleKernel:
         return self._function
 
     def prepare(self, table: NDArray[Any], like: Launch | None = None) -> Launch | None:
-        """Number the tiles of a table (N,) of `IMAGE`, and say how to launch.
-
-        None if this kernel can't do its images, or `like`, a launch that is captured, has not enough of anything.
-        Addresses must not matter here, but for those that are 0, which are no images: what this does to a table is
-        kept for others that differ in addresses alone.
-        """
+        """Number the tiles of a table (N,) of `IMAGE`, and say how to launch. None if this kernel can't do its images,
+        or `like`, a launch that is captured, has not enough of anything. Addresses must not matter here, but for those
+        that are 0, which are no images: what this does to a table is kept for others that differ in addresses alone."""
         sides: Any = self.spec.item
         if self.spec.kind != "batch":
             sides = table["rows"].astype(np.int64), table["columns"].astype(np.int64)
@@ -103,10 +100,8 @@ def kernel_of(spec: ImageSpec) -> ImageKernel | None:
 
 
 class TensorKernel(SimpleKernel):
-    """Launches `kernels.cuda.image_tiles` for a spec that has one; refuses images that it can't do.
-
-    `owner` is how a block knows its image, for measurements; see `ImageKernel`, also for `fused`.
-    """
+    """Launches `kernels.cuda.image_tiles` for a spec that has one; refuses images that it can't do. `owner` is how a
+    block knows its image, for measurements; see `ImageKernel`, also for `fused`."""
 
     def __init__(self, spec: ImageSpec, owner: str = "block_search", fused: bool = False) -> None:
         kind = kernel_of(spec)
@@ -209,10 +204,8 @@ def padding_built(dtype: str) -> tuple[str, str, str]:
 
 @cache
 def kernel_for(capability: tuple[int, int], name: str, builder: str, *kind: Any) -> Any:
-    """A kernel by its name, made by a function of a module of `kernels.cuda`.
-
-    It is for the GPU in use, of this capability: one that was loaded for another may not run there.
-    """
+    """A kernel by its name, made by a function of a module of `kernels.cuda`. It is for the GPU in use, of this
+    capability: one that was loaded for another may not run there."""
     from octopus.backends.cuda import compile
 
     def build() -> Callable[..., Any]:
@@ -248,10 +241,8 @@ class Cut(NamedTuple):
 
 def cut(kernel: ImageKernel, table: Cells, item: tuple[int, int], shared_limit: int, processors: int) -> Cut | None:
     """Cut a call into tiles, put the table's records in the order of their tiles, and write `first_tile` into them.
-
     None, and the table (N,) of `IMAGE` as it was, if the simple kernel has to do it. `item` are the sides of a batch's
-    items, `shared_limit` the bytes of shared memory that a block may have.
-    """
+    items, `shared_limit` the bytes of shared memory that a block may have."""
     seen, best = _survey(kernel, table, item), None
     if seen is None:
         return None

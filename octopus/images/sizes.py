@@ -231,10 +231,8 @@ def vertical_first(spec: ImageSpec, sides: Columns, items: Items) -> Columns:
 
 
 def inner_places(height: int, width: int, sides: Columns) -> tuple[Columns, Columns, Columns, Columns]:
-    """Rows, columns, top and left of images in letterboxed items of a height and a width.
-
-    The shorter side is rounded half to even, and of the padding the smaller half comes first, as in `crop_resize`.
-    """
+    """Rows, columns, top and left of images in letterboxed items of a height and a width. The shorter side is rounded
+    half to even, and of the padding the smaller half comes first, as in `crop_resize`."""
     across, down = sides[:, 1] * height, sides[:, 0] * width
     by_height = across <= down  # the height limits
     columns = np.where(by_height, np.rint(across / sides[:, 0]), width).astype(np.int64).clip(1, width)
@@ -243,10 +241,8 @@ def inner_places(height: int, width: int, sides: Columns) -> tuple[Columns, Colu
 
 
 def _centred(spec: ImageSpec, sides: Columns) -> tuple[Columns, Columns, Columns, Columns]:
-    """The same for the middle of images whose shorter side becomes `shortest`, as transformers' processors cut it.
-
-    The longer side is truncated to an integer, and so is the offset of the item (torchvision's `CenterCrop` rounds it).
-    """
+    """The same for the middle of images whose shorter side becomes `shortest`, as transformers' processors cut it. The
+    longer side is truncated to an integer, and so is the offset of the item (torchvision's `CenterCrop` rounds it)."""
     longest = (spec.shortest * sides.max(axis=1) / sides.min(axis=1)).astype(np.int64)
     if longest.max() > MAX_SIDE:
         number = int(np.argmax(longest))

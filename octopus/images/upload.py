@@ -46,10 +46,8 @@ _thread = threading.local()
 
 class Packing:
     """How images of one geometry are packed, wherever they lie: from byte `begin` to `nbytes`, each at one of `begins`.
-
     They become contiguous, without gaps between them. `as_they_lie` keeps the order of axes of those that take no more
-    bytes than they have values, and aligns each; `geometry` is what they become.
-    """
+    bytes than they have values, and aligns each; `geometry` is what they become."""
 
     def __init__(self, found: Found, shape: Geometry, as_they_lie: bool, begin: int = 0) -> None:
         count = len(found.pointers)
@@ -100,11 +98,9 @@ class Packing:
         return zip(*(column[: len(columns[2])].tolist() for column in columns), strict=True)
 
     def copy(self, found: Found, memory: NDArray[np.uint8], told: Callable[[int], Any] = lambda end: None) -> None:
-        """Copy such images into bytes.
-
-        Much of it by several threads: one alone is slower than the bus to a GPU. `told` is called now and then, in the
-        calling thread, with the number of the first bytes that need not be waited for.
-        """
+        """Copy such images into bytes. Much of it by several threads: one alone is slower than the bus to a GPU. `told`
+        is called now and then, in the calling thread, with the number of the first bytes that need not be waited
+        for."""
         runs, pieces, ends = found.runs, self._pieces, self._ends
         if len(self._left):
             share(self._copies(found, memory), self._threads)
@@ -182,10 +178,8 @@ def packing_kernel() -> Callable[[int], Any]:
 
 class Upload:
     """What the calls of one pattern bring to the GPU: their table, and behind it the pixels of images on the host.
-
     Behind what is uploaded (`nbytes`) page-locked memory (`room`) has the transforms of letterboxed items, which go to
-    the caller's memory. The table may have room for more images (`records`); `launch` reads it, `like` one captured.
-    """
+    the caller's memory. The table may have room for more images (`records`); `launch` reads it, `like` one captured."""
 
     def __init__(self, pattern: Pattern, found: Found, records: int = 0, like: Launch | None = None) -> None:
         geometry, pointers, count = pattern.geometry, found.pointers, len(found.pointers)
@@ -224,10 +218,8 @@ class Upload:
 
     def send(self, pattern: Pattern, found: Found, slot: Slot, device: int, results: Results, queue: Any) -> None:
         """Write a call into a slot and queue it; the slot is free again behind what was queued, also if that fails.
-
         What is written is uploaded while the rest is. Images that are page-locked themselves are not written: they go
-        as they are, and the call waits until they have gone, since their owner may change them behind it.
-        """
+        as they are, and the call waits until they have gone, since their owner may change them behind it."""
         sent, packing = 0, self._packing
         locked = packing is not None and packing.page_locked(found)
 
@@ -284,11 +276,9 @@ def room_for(images: int, nbytes: int) -> int:
 
 
 def run_on_gpu(pattern: Pattern, found: Found, results: Results, reserved: Any, given: bool) -> None:
-    """Do a call on a stream, in memory that this thread's calls share.
-
-    The stream on which results were reserved is the caller's (`given`), or else the current one of the images' library.
-    Where that has none, since they come from the host, the work is done on the current one of the library of `out`.
-    """
+    """Do a call on a stream, in memory that this thread's calls share. The stream on which results were reserved is the
+    caller's (`given`), or else the current one of the images' library. Where that has none, since they come from the
+    host, the work is done on the current one of the library of `out`."""
     queue = reserved if given else streams.stream_for(pattern.model, results.out, None)
     if is_capturing(queue):  # replays would read memory that others have since written
         raise InputError(

@@ -71,9 +71,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def moved(code: Iterable[Any]) -> list[str]:
     """The names of functions, some given by name, whose source is another than in all versions that were tested.
-
-    `code.tsv` has the digests of all that stand-ins rely on.
-    """
+    `code.tsv` has the digests of all that stand-ins rely on."""
     known = _digests()
     found = (named(one) for one in code)
     return [name for name, function in found if function is None or digest(function) not in known.get(name, ())]

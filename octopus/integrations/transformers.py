@@ -66,10 +66,8 @@ class Fold(NamedTuple):
 
 class Call(NamedTuple):
     """What a processor is about to compute of `images`, (C, H, W) or (H, W, C), with the options that it was `asked`.
-
     `pil`: on Pillow and NumPy, not on torchvision and torch. `made`: what calls with the same options share, and their
-    number, if that is remembered.
-    """
+    number, if that is remembered."""
 
     processor: Any
     images: list[Any]
@@ -291,9 +289,7 @@ def _pillow() -> int:
 
 class Known(NamedTuple):
     """Code of transformers that is stood in for: all methods of a class that make its answer, and what these call.
-
-    `run` makes the same answer of a `Call`.
-    """
+    `run` makes the same answer of a `Call`."""
 
     module: str
     name: str

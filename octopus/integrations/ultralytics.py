@@ -192,10 +192,8 @@ def accelerate(target: Any, *, untested: bool = False) -> Any:
 
 
 def _replace(target: Any, owner: type, methods: tuple[str, ...], compared: tuple[str, ...], **new: Any) -> None:
-    """Put functions in the place of methods of one object, if its class has those of the class that is known.
-
-    With `compared`, what these call, it must also be code that is known.
-    """
+    """Put functions in the place of methods of one object, if its class has those of the class that is known. With
+    `compared`, what these call, it must also be code that is known."""
     own = [getattr(owner, name) for name in methods]
     if [getattr(type(target), name) for name in methods] != own:
         warn_once(type(target).__name__, "it computes something that octopus doesn't know")
@@ -227,10 +225,8 @@ def _preprocess(self: Any, im: Any) -> Any:
 
 @cache
 def _pre_transform() -> Any:
-    """The predictor's own `pre_transform`, with a `LetterBox` that says what it would do to each frame.
-
-    So the rules of when it does what stay Ultralytics', whatever the version.
-    """
+    """The predictor's own `pre_transform`, with a `LetterBox` that says what it would do to each frame. So the rules of
+    when it does what stay Ultralytics', whatever the version."""
     letter_box = import_module("ultralytics.data.augment").LetterBox
 
     def call(self: Any, image: Any) -> Any:
@@ -264,10 +260,8 @@ def _crops_to_tensor(self: Any, crops: list[Any]) -> Any:
 
 
 def _brought(arrays: Sequence[Any], device: Any) -> tuple[Sequence[Any], Any]:
-    """Arrays of NumPy as the launch takes them that works for a device of torch, and where it works.
-
-    For a GPU they are tensors, so that the result is one; torch has none that is read-only or goes backwards.
-    """
+    """Arrays of NumPy as the launch takes them that works for a device of torch, and where it works. For a GPU they are
+    tensors, so that the result is one; torch has none that is read-only or goes backwards."""
     if device.type != "cuda":
         return arrays, "cpu"
     tensor = import_module("torch").from_numpy

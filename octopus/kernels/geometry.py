@@ -26,11 +26,9 @@ CONSTANT, NEAREST, REFLECT = 0, 1, 2
 
 
 def box_axis(low, high, limit):
-    """Clip a box to a frame of `limit` pixels: `first, last, origin, extent`.
-
-    The first pixel that the box touches, the number of its last one counted from there, the position of the box's edge
-    from the centre of pixel `first`, and the box's length after clipping.
-    """
+    """Clip a box to a frame of `limit` pixels: `first, last, origin, extent`. The first pixel that the box touches, the
+    number of its last one counted from there, the position of the box's edge from the centre of pixel `first`, and the
+    box's length after clipping."""
     low = max(low, np.float32(0.0))
     high = min(high, np.float32(limit))
     first = np.int32(low)
@@ -82,11 +80,9 @@ def quad_is_usable(x0, y0, x1, y1, x2, y2, x3, y3):
 
 def quad_map(x0, y0, x1, y1, x2, y2, x3, y3, columns, rows):
     """The perspective map of a quadrilateral: nine float64, `a` to `i`, that take the centre of the item's pixel `x, y`
-    to `(a*x + b*y + c) / w` along the frame's rows, and `(d*x + e*y + f) / w` down, with `w = g*x + h*y + i`.
-
-    Both count from the centre of a first pixel. The corners are those of the item in turn, from its upper left one.
-    Source: Heckbert, "Fundamentals of Texture Mapping and Image Warping" (1989), 2.2.3, of the unit square.
-    """
+    to `(a*x + b*y + c) / w` along the frame's rows, and `(d*x + e*y + f) / w` down, with `w = g*x + h*y + i`. Both
+    count from the centre of a first pixel. The corners are those of the item in turn, from its upper left one. Source:
+    Heckbert, "Fundamentals of Texture Mapping and Image Warping" (1989), 2.2.3, of the unit square."""
     ux, uy, vx, vy = x1 - x2, y1 - y2, x3 - x2, y3 - y2
     sx, sy = x0 - x1 + x2 - x3, y0 - y1 + y2 - y3
     area = ux * vy - vx * uy
@@ -102,11 +98,9 @@ def quad_map(x0, y0, x1, y1, x2, y2, x3, y3, columns, rows):
 
 def perspective_line(top, bottom, step, turn):
     """Samples along a line of a perspective map, one axis: `top / bottom`, and `(top + k*step) / (bottom + k*turn)`.
-
     Returns the pixel of the one at 0, the rest of its position, and two numbers with which `along_line` finds others:
-    float32 holds their distance from it well, where it would not hold their place in a large frame. That is so where
-    `k * turn` is not negative: 0 should be at the end of the line where the map shrinks most.
-    """
+    float32 holds their distance from it well, where it would not hold their place in a large frame. That is so where `k
+    * turn` is not negative: 0 should be at the end of the line where the map shrinks most."""
     start = top / bottom
     first = np.int32(start)
     if np.float64(first) > start:
@@ -122,10 +116,8 @@ def along_line(share, slope, turn, k):
 
 
 def beyond_pixel(index, limit, mode):
-    """The pixel of a frame of `limit` pixels that stands for any one, inside or beyond; -1 for the constant.
-
-    `mode`: beyond the frame lies a constant, its nearest pixel, or its mirror image without a second border pixel.
-    """
+    """The pixel of a frame of `limit` pixels that stands for any one, inside or beyond; -1 for the constant. `mode`:
+    beyond the frame lies a constant, its nearest pixel, or its mirror image without a second border pixel."""
     if index >= 0 and index < limit:
         return np.int32(index)
     if mode == CONSTANT:
@@ -161,11 +153,9 @@ def saturate_uint8(value):
 
 
 def widen(first, last, origin, limit, reach):
-    """`first, last, origin` of samples that read `reach` pixels beyond the box, where the frame has them.
-
-    A bilinear sample lies within the box, so its neighbours lie at most one pixel outside: `reach` 1 gives
-    torchvision's `roi_align(aligned=True, sampling_ratio=1)`. A filter reaches further, see `filter_reach`.
-    """
+    """`first, last, origin` of samples that read `reach` pixels beyond the box, where the frame has them. A bilinear
+    sample lies within the box, so its neighbours lie at most one pixel outside: `reach` 1 gives torchvision's
+    `roi_align(aligned=True, sampling_ratio=1)`. A filter reaches further, see `filter_reach`."""
     start = max(np.int32(first - reach), np.int32(0))
     stop = min(np.int32(first + last + reach), np.int32(limit - np.int32(1)))
     return start, np.int32(stop - start), origin + np.float32(np.int32(first - start))
@@ -179,10 +169,8 @@ def reach_out(first, last, origin, reach):
 
 def inner_size(extent_x, extent_y, width, height):
     """Width and height at which a box fills `width` x `height` as far as its aspect ratio allows (`letterbox=True`).
-
     The shorter side is rounded half to even, as Ultralytics' `LetterBox` does with `round`, and at least 1. Multiplying
-    before dividing keeps it exact for integer boxes, so that every device decides alike.
-    """
+    before dividing keeps it exact for integer boxes, so that every device decides alike."""
     across = extent_x * np.float32(height)
     down = extent_y * np.float32(width)
     if across <= down:  # the height limits
@@ -198,10 +186,8 @@ def padding_before(size, inner):
 
 
 def way_back(low, extent, inner, before):
-    """Scale and shift from a position in the result to one in the frame: `frame = result * scale + shift`.
-
-    Both positions count from the outer edge of the first pixel; `low` is the box's edge before it is cut at the frame.
-    """
+    """Scale and shift from a position in the result to one in the frame: `frame = result * scale + shift`. Both
+    positions count from the outer edge of the first pixel; `low` is the box's edge before it is cut at the frame."""
     scale = extent / np.float32(inner)
     return scale, max(low, np.float32(0.0)) - np.float32(before) * scale
 
@@ -213,11 +199,9 @@ def way_back_uncut(low, extent, inner, before):
 
 
 def filter_support(scale):
-    """Half the width of the triangle filter in source pixels: one output pixel's step, at least one pixel.
-
-    With `antialias=True` an output pixel is the mean of the source pixels within the support of its centre, weighted
-    by a triangle, as in PIL's `Image.resize(BILINEAR)` and torchvision's `resize(antialias=True)`.
-    """
+    """Half the width of the triangle filter in source pixels: one output pixel's step, at least one pixel. With
+    `antialias=True` an output pixel is the mean of the source pixels within the support of its centre, weighted by a
+    triangle, as in PIL's `Image.resize(BILINEAR)` and torchvision's `resize(antialias=True)`."""
     return max(scale, np.float32(1.0))
 
 
@@ -228,9 +212,7 @@ def filter_reach(support):
 
 def filter_window(index, scale, origin, last, support):
     """Source pixels, from `start` to before `stop`, under the triangle of an output pixel, at least one, and its peak.
-
-    All count from the first usable pixel, the peak from its centre.
-    """
+    All count from the first usable pixel, the peak from its centre."""
     centre = (np.float32(index) + np.float32(0.5)) * scale + origin
     # Never outside, but for rounding at the edges of the box: there a triangle of width 1 would weigh nothing.
     centre = min(max(centre, np.float32(-0.5)), np.float32(last) + np.float32(0.5))

@@ -59,11 +59,9 @@ def window_taps(support):
 
 
 def window(index, scale, support, size):
-    """Source pixels under the filter of an output pixel: `start`, `stop`, and the filter's middle.
-
-    `support` is `filter_support` times the spread of `axis_scale`. Never empty, and within the image; the middle counts
-    from the outer edge of the first pixel.
-    """
+    """Source pixels under the filter of an output pixel: `start`, `stop`, and the filter's middle. `support` is
+    `filter_support` times the spread of `axis_scale`. Never empty, and within the image; the middle counts from the
+    outer edge of the first pixel."""
     centre = (np.float64(index) + 0.5) * scale
     start = np.int64(max(centre - support + 0.5, 0.0))
     stop = min(np.int64(centre + support + 0.5), np.int64(size))
@@ -76,11 +74,9 @@ def whole_window(centre, support):
 
 
 def nearest_pixel(index, size, count):
-    """The source pixel of output pixel `index` with the filter nearest, `floor((index + 0.5) * scale)`.
-
-    Pillow adds up the scale from pixel to pixel; what that leaves of precision decides only where the exact position
-    is a whole number, so there, and where the scale has no exact float64, it is added up here, too.
-    """
+    """The source pixel of output pixel `index` with the filter nearest, `floor((index + 0.5) * scale)`. Pillow adds up
+    the scale from pixel to pixel; what that leaves of precision decides only where the exact position is a whole
+    number, so there, and where the scale has no exact float64, it is added up here, too."""
     twice = (np.int64(2) * np.int64(index) + np.int64(1)) * np.int64(size)
     pixel = twice // (np.int64(2) * np.int64(count))
     if pixel * np.int64(2) * np.int64(count) == twice and size % count != 0:
@@ -145,10 +141,8 @@ def short_bits(most):
 
 
 def short_weight(weight, bits):
-    """A weight, divided by the sum, with so many bits of fraction, in Pillow's fixed point; int32.
-
-    Sums of such are torch's, shifted: rounding and cutting them as Pillow does gives torch's bytes.
-    """
+    """A weight, divided by the sum, with so many bits of fraction, in Pillow's fixed point; int32. Sums of such are
+    torch's, shifted: rounding and cutting them as Pillow does gives torch's bytes."""
     short = np.int32(weight * np.float64(np.int64(1) << bits) + (-0.5 if weight < 0.0 else 0.5))
     return np.int32(short << np.int32(FIXED_BITS - bits))
 

@@ -55,10 +55,8 @@ def smooth(above, here, below):
 
 
 def blur5_sobel(c0, c1, c2, c3, c4, smooth_left, smooth_right, step_left, step_here, step_right):
-    """Mean of five columns' sums of five, plus 4/25 of the Sobel gradient's L1 norm.
-
-    Its two parts come from `smooth` of the columns left and right, and the steps from above to below of three columns.
-    """
+    """Mean of five columns' sums of five, plus 4/25 of the Sobel gradient's L1 norm. Its two parts come from `smooth`
+    of the columns left and right, and the steps from above to below of three columns."""
     total = (((c0 + c1) + c2) + c3) + c4
     across = smooth_right - smooth_left
     down = (step_left + step_right) + TWO * step_here
@@ -66,10 +64,8 @@ def blur5_sobel(c0, c1, c2, c3, c4, smooth_left, smooth_right, step_left, step_h
 
 
 def last_at_or_before(offsets, low, high, element):
-    """The last item in `[low, high)` whose first element is not behind `element`; `offsets[low] <= element` holds.
-
-    Of items that start together, all but the last are empty: the one found is the one that holds the element.
-    """
+    """The last item in `[low, high)` whose first element is not behind `element`; `offsets[low] <= element` holds. Of
+    items that start together, all but the last are empty: the one found is the one that holds the element."""
     while high - low > 1:
         middle = np.int32((low + high) >> 1)
         if offsets[middle] <= element:

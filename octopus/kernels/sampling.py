@@ -18,11 +18,9 @@ FAR = np.int32(2**30)  # beyond any pixel that a position may have for a neighbo
 
 
 def centre(index, extent, count, origin):
-    """Position of one of `count` samples of a box along one axis.
-
-    For boxes on whole pixels the product is exact and the quotient the nearest number, which is no less than a whole
-    one where the true quotient is none: every device decides alike which pixel is "nearest". A rounded scale would not.
-    """
+    """Position of one of `count` samples of a box along one axis. For boxes on whole pixels the product is exact and
+    the quotient the nearest number, which is no less than a whole one where the true quotient is none: every device
+    decides alike which pixel is "nearest". A rounded scale would not."""
     steps = np.float32(np.int32(2) * index + np.int32(1))
     return steps * extent / np.float32(np.int32(2) * count) + origin
 
@@ -65,10 +63,8 @@ AROUND = {"nearest": nearest, "bilinear": bilinear, "bicubic": bicubic}
 
 
 def locator(compiled: Callable, kind: str) -> Callable:
-    """A compiled function: which pixels of the frame a sample takes along one axis, and how much of each.
-
-    `compiled` compiles a function of scalars and pointers for a device, `kind` is of `AROUND`.
-    """
+    """A compiled function: which pixels of the frame a sample takes along one axis, and how much of each. `compiled`
+    compiles a function of scalars and pointers for a device, `kind` is of `AROUND`."""
     taps, half = TAPS[kind], np.float32(0.5 if kind == "nearest" else 0.0)
     around = compiled(AROUND[kind])
     floor, beyond_pixel = compiled(whole), compiled(geometry.beyond_pixel)
@@ -89,11 +85,9 @@ def locator(compiled: Callable, kind: str) -> Callable:
 
 
 def mixer(compiled: Callable, kind: str, read: Callable, *, padded: bool) -> Callable:
-    """A compiled function: one channel of a sample, normalised.
-
-    `read` is compiled: one channel of a pixel, `frame, start, pitch, row, column, channel`, as float32. With `padded`
-    pixels may be -1, which stands for the padding; that is normalised.
-    """
+    """A compiled function: one channel of a sample, normalised. `read` is compiled: one channel of a pixel, `frame,
+    start, pitch, row, column, channel`, as float32. With `padded` pixels may be -1, which stands for the padding; that
+    is normalised."""
     taps = TAPS[kind]
 
     @compiled

@@ -40,13 +40,11 @@ if hasattr(os, "register_at_fork"):  # a child would wait for ever for a thread 
 def load(
     name: str, build: Callable[[], Callable[..., None]], entry: Callable[[], str] | None = None
 ) -> Callable[..., Any]:
-    """The kernel of that name as a function of the address of its arguments, which lets go of Python's lock.
-
-    The name says all that distinguishes it from others of the same sources. `build` returns the Python function, of one
-    `int64` pointer; it is called, and Numba imported, only if the disk doesn't have the kernel. `entry` returns the
-    text, in LLVM's language, of a function `entry` of Python's convention METH_FASTCALL that calls the function
-    `kernel`, both names in braces; what is returned then is that function.
-    """
+    """The kernel of that name as a function of the address of its arguments, which lets go of Python's lock. The name
+    says all that distinguishes it from others of the same sources. `build` returns the Python function, of one `int64`
+    pointer; it is called, and Numba imported, only if the disk doesn't have the kernel. `entry` returns the text, in
+    LLVM's language, of a function `entry` of Python's convention METH_FASTCALL that calls the function `kernel`, both
+    names in braces; what is returned then is that function."""
     if name not in _kernels:
         with _lock:
             if name not in _kernels:

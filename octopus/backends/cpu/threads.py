@@ -129,10 +129,8 @@ class _Pool:
 
 def launch(kernel: Callable[[int], Any], blocks: int, *values: int, threads: int | None = None) -> None:
     """Run a kernel from `compile.load` on up to so many of this process's threads, as far as there are blocks for them.
-
     Its arguments are the address of the counter of its blocks, their number, and `values`: sizes, switches, and
-    addresses of what the caller keeps alive. `OutOfMemoryError` if it makes the number of blocks negative.
-    """
+    addresses of what the caller keeps alive. `OutOfMemoryError` if it makes the number of blocks negative."""
     words = array("q", (0, blocks, *values, 0))
     words[0] = words.buffer_info()[0] + 8 * (len(words) - 1)
     start(kernel, words, 0, threads or _pool.count)
@@ -157,11 +155,9 @@ def refused(threads: int) -> OutOfMemoryError:
 def launch_telling(
     kernel: Callable[[int], Any], blocks: int, *values: int, threads: int, told: Callable[[int], Any]
 ) -> None:
-    """As `launch`; in between `told` is called, in this thread, with how many of the first blocks are done.
-
-    Behind `values` the kernel gets the address of a byte for each block, which it makes 1 when that is done, and after
-    how many blocks it returns: the caller's thread does few at a time, the others all that are left.
-    """
+    """As `launch`; in between `told` is called, in this thread, with how many of the first blocks are done. Behind
+    `values` the kernel gets the address of a byte for each block, which it makes 1 when that is done, and after how
+    many blocks it returns: the caller's thread does few at a time, the others all that are left."""
     done, caller, first = array("B", bytes(blocks)), threading.get_ident(), 0
     everything = array("q", (0, blocks, *values, done.buffer_info()[0], blocks, 0))
     everything[0] = everything.buffer_info()[0] + 8 * (len(everything) - 1)

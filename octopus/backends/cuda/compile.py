@@ -26,11 +26,9 @@ _listed: dict[str, Build] | None = None
 
 
 def load(name: str, build: Build, *sources: Path) -> Any:
-    """The `cuda.core` kernel of a name, which says all that distinguishes it, for the current device.
-
-    `build` makes the kernel, see `to_ptx`; it is called, and the compiler imported, only when needed. `sources` are
-    folders of kernels outside this package, if it is one of theirs. Raises `DeviceError` where there is no compiler.
-    """
+    """The `cuda.core` kernel of a name, which says all that distinguishes it, for the current device. `build` makes the
+    kernel, see `to_ptx`; it is called, and the compiler imported, only when needed. `sources` are folders of kernels
+    outside this package, if it is one of theirs. Raises `DeviceError` where there is no compiler."""
     if _listed is not None:
         _listed[name] = build
         return None

@@ -121,10 +121,8 @@ def compute_capability() -> tuple[int, int]:
 
 
 def stream_of(stream: Any = None) -> Stream:
-    """The `cuda.core` stream that a caller means: one of cuda.core, torch, CuPy or Numba, a handle, or None.
-
-    None is the legacy default stream, which orders itself with blocking streams.
-    """
+    """The `cuda.core` stream that a caller means: one of cuda.core, torch, CuPy or Numba, a handle, or None. None is
+    the legacy default stream, which orders itself with blocking streams."""
     if isinstance(stream, _stream_type()):
         return stream
     if type(stream) is int:

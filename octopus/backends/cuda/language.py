@@ -65,13 +65,11 @@ def emulated(name: str, function: Callable) -> Callable:
 def instruction(
     name: str, text: str, result: str, *arguments: str, volatile: bool = False, early: bool = False
 ) -> Callable:
-    """A device function that is a piece of PTX; `name` is that of its emulation.
-
-    In the text `$0`, `$1`, ... are the numbers of the result, then those of the arguments. Each is a dtype; `dtype*4`
-    for a tuple of four; `float32*4*3` for three of these; "void" for no result. An argument "address" is two of the
-    function, an array and an index, "address*4" an array and four indices. `volatile`: it does more than give a result,
-    or depends on more than its arguments; `early`: a result is written before the last argument is read.
-    """
+    """A device function that is a piece of PTX; `name` is that of its emulation. In the text `$0`, `$1`, ... are the
+    numbers of the result, then those of the arguments. Each is a dtype; `dtype*4` for a tuple of four; `float32*4*3`
+    for three of these; "void" for no result. An argument "address" is two of the function, an array and an index,
+    "address*4" an array and four indices. `volatile`: it does more than give a result, or depends on more than its
+    arguments; `early`: a result is written before the last argument is read."""
     if SIMULATED:
         return _emulation(name)
     made, taken = Shape.of(result), [Shape.of(argument) for argument in arguments]
@@ -131,11 +129,9 @@ def shared_address(array):
 
 
 def to_ptx(function: Callable, kinds: Iterable[str], capability: tuple[int, int]) -> str:
-    """PTX of a kernel for one compute capability; `kinds` are dtypes of its arguments, `*dtype` is a pointer.
-
-    A function may say in `launch_bounds` how many threads its blocks have at most and how many blocks a processor has
-    registers for, and in `tail_bytes` how long a last argument is, an array by value, which `ptx.tail_floats` reads.
-    """
+    """PTX of a kernel for one compute capability; `kinds` are dtypes of its arguments, `*dtype` is a pointer. A
+    function may say in `launch_bounds` how many threads its blocks have at most and how many blocks a processor has
+    registers for, and in `tail_bytes` how long a last argument is, an array by value, which `ptx.tail_floats` reads."""
     types = compiler.types
     given = [types.CPointer(getattr(types, kind[1:])) if kind[0] == "*" else getattr(types, kind) for kind in kinds]
     ptx = _compact(compiler.compile(function, types.void(*given), capability), function.__name__)

@@ -34,11 +34,9 @@ def box_axes(box, frame, columns, rows):
 
 @compiled
 def place_box(box, frame, layout, antialias, reach, letterbox, outside):
-    """The two axes of a box and its place in the item; arguments as in `kernel_of`.
-
-    An axis is `first, last, origin, extent` from `geometry.box_axis` or `geometry.span`, the place columns before the
-    image, rows above it, its width and its height.
-    """
+    """The two axes of a box and its place in the item; arguments as in `kernel_of`. An axis is `first, last, origin,
+    extent` from `geometry.box_axis` or `geometry.span`, the place columns before the image, rows above it, its width
+    and its height."""
     cut = outside < 0
     width, height = np.int32(frame[2]), np.int32(frame[3])
     columns, rows = np.int32(layout[0]), np.int32(layout[1])

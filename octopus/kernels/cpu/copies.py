@@ -16,12 +16,9 @@ _copy = types.ExternalFunction("memcpy", types.int64(types.int64, types.int64, t
 
 
 def build() -> Callable:
-    """The kernel that makes copies.
-
-    Its arguments are `counter, copies`, then of each where it goes, where it comes from, its bytes there, and whether
-    it is pixels of four bytes that become three (all int64), a byte that becomes 1 when it is made, and how many are
-    made at most.
-    """
+    """The kernel that makes copies. Its arguments are `counter, copies`, then of each where it goes, where it comes
+    from, its bytes there, and whether it is pixels of four bytes that become three (all int64), a byte that becomes 1
+    when it is made, and how many are made at most."""
 
     def copies(arguments):
         to, source, size, squeezed = (

@@ -138,11 +138,9 @@ def _row(row, limit, outside):
 
 @compiled
 def _interpolate(frame, row, horizontal, taps, layout, normal, outside, values, into):
-    """One source row at the output's columns, normalised.
-
-    `into` holds either `planes = C` runs of one value per column, or for `planes = 1` all channels of a column side by
-    side. `values` is memory for twice the pixels of the box.
-    """
+    """One source row at the output's columns, normalised. `into` holds either `planes = C` runs of one value per
+    column, or for `planes = 1` all channels of a column side by side. `values` is memory for twice the pixels of the
+    box."""
     gain, bias, _ = normal
     count = np.int64(horizontal[1]) + 1
     step = frame[4]

@@ -28,14 +28,12 @@ def _reach(size, count, lines, widens, support):
 
 
 def build_survey() -> Callable[..., None]:
-    """The kernel that looks at all images of a table, as `images.cuda` needs it.
-
-    `counter, blocks (1), table, records, height and width of a batch's items (0: each has its own), lines of a band,
-    whether the filter widens, half its width, channels, whether a warp makes them all at once, most bytes of a pixel
-    step, most bytes of an image, answer (5,) int64, source pixels for each of the result's (records + 2,) float64`;
-    those of a record without an image are 0, and the last two are the least and the most of images. Channels that are
-    made at once have weights for pixels, not for bytes, and are planes or the first bytes of pixels of 3 or 4.
-    """
+    """The kernel that looks at all images of a table, as `images.cuda` needs it. `counter, blocks (1), table, records,
+    height and width of a batch's items (0: each has its own), lines of a band, whether the filter widens, half its
+    width, channels, whether a warp makes them all at once, most bytes of a pixel step, most bytes of an image, answer
+    (5,) int64, source pixels for each of the result's (records + 2,) float64`; those of a record without an image are
+    0, and the last two are the least and the most of images. Channels that are made at once have weights for pixels,
+    not for bytes, and are planes or the first bytes of pixels of 3 or 4."""
 
     def survey(arguments):
         table, words = pointer(arguments[2], np.int64), pointer(arguments[2], np.int32)
@@ -77,11 +75,9 @@ def build_survey() -> Callable[..., None]:
 
 
 def build_number() -> Callable[..., None]:
-    """The kernel that counts the tiles of a table.
-
-    `counter, blocks (1), table, records, height and width of a batch's items (0: each has its own), height and width of
-    a tile, whether to write the records' first tiles, answer (1,) int64`.
-    """
+    """The kernel that counts the tiles of a table. `counter, blocks (1), table, records, height and width of a batch's
+    items (0: each has its own), height and width of a tile, whether to write the records' first tiles, answer (1,)
+    int64`."""
 
     def number(arguments):
         table, words = pointer(arguments[2], np.int64), pointer(arguments[2], np.int32)

@@ -55,11 +55,9 @@ def _copied(size, count, code, first, stop, starts, sizes):
 
 @compiled
 def _weigh(code, first, count, axis, size, starts, sizes, into):
-    """Windows and weights of `count` output pixels, tap by tap: loops over pixels are what becomes vectors.
-
-    `into` gets the pixels' centres, the sums of their weights, and a line of weights, not yet divided by these, for
-    each tap; float64.
-    """
+    """Windows and weights of `count` output pixels, tap by tap: loops over pixels are what becomes vectors. `into` gets
+    the pixels' centres, the sums of their weights, and a line of weights, not yet divided by these, for each tap;
+    float64."""
     scale, spread = axis
     support, most = filter_support(code) * spread, np.int64(0)
     centres, totals = into, shifted(into, count)
@@ -108,11 +106,9 @@ def counted_from(table, count, origin, _):
 
 @compiled
 def pair_up(table, count, origin, spare):
-    """Turn an axis's table of weights into one of pairs of weights, of pixels counted from `origin` in pairs.
-
-    For each pair of pixels there are two int32, of the low and of the high 16 bits of both weights; one is 0 where the
-    window begins or ends within a pair. The table's weights, and `spare`, need two more elements than taps.
-    """
+    """Turn an axis's table of weights into one of pairs of weights, of pixels counted from `origin` in pairs. For each
+    pair of pixels there are two int32, of the low and of the high 16 bits of both weights; one is 0 where the window
+    begins or ends within a pair. The table's weights, and `spare`, need two more elements than taps."""
     starts, sizes, weights, pitch, _ = table
     for i in range(count):
         own, odd, size = shifted(weights, i * pitch), (starts[i] - origin) & 1, sizes[i]
@@ -162,11 +158,9 @@ def _bits_of_axis(size, count, code, antialias, lot, table):
 
 @cache
 def weights_of(rounding: str) -> Callable:
-    """A function that fills the table of output pixels `first` to `stop` of an axis.
-
-    The table is `starts, sizes` (int64), `weights` (`taps` for each output pixel; float32, or int32 in the fixed point
-    of `rounding` "pillow" and "torch"), and memory for `taps + 2` times 16 float64.
-    """
+    """A function that fills the table of output pixels `first` to `stop` of an axis. The table is `starts, sizes`
+    (int64), `weights` (`taps` for each output pixel; float32, or int32 in the fixed point of `rounding` "pillow" and
+    "torch"), and memory for `taps + 2` times 16 float64."""
     short = rounding == "torch"
 
     @compiled

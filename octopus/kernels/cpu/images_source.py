@@ -66,11 +66,9 @@ def reader_of(source_dtype: str, channels: int, paired: bool) -> tuple[Callable,
 
     @compiled
     def read_values(image, steps, source, rows, ready, needed, into, ends):
-        """Read on until `needed` vectors are there; returns how many are.
-
-        `image` is the image's address, `rows` has the rows' places in bytes from there, `ends` is memory of `ENDS`
-        bytes. The last 16 values may be read again, so that nothing beyond the row is.
-        """
+        """Read on until `needed` vectors are there; returns how many are. `image` is the image's address, `rows` has
+        the rows' places in bytes from there, `ends` is memory of `ENDS` bytes. The last 16 values may be read again, so
+        that nothing beyond the row is."""
         mode, begin, values, _, _, _ = source
         if mode == SINGLE:
             if ready == 0:

@@ -58,12 +58,9 @@ def _put(source, target, size, streams):
 
 @compiled
 def place_row(line, room, target, y, start, stop, item):
-    """Columns `start` to `stop` of row `y` of an image.
-
-    `line` is the address of the first of these columns in the storage type: all channels of a column side by side, or
-    channels `room` values apart; `target` that of the item, which is rows, columns, channels, whether channels lie
-    apart, bytes of a value, whether to write past the caches.
-    """
+    """Columns `start` to `stop` of row `y` of an image. `line` is the address of the first of these columns in the
+    storage type: all channels of a column side by side, or channels `room` values apart; `target` that of the item,
+    which is rows, columns, channels, whether channels lie apart, bytes of a value, whether to write past the caches."""
     rows, columns, channels, planar, size, streams = item
     planes, step = (channels, 1) if planar else (1, channels)
     for plane in range(planes):
@@ -89,12 +86,10 @@ def _gather(source, step, target, size, count):
 
 @compiled
 def place_patches(lines, line, room, target, down, start, stop, item, grid, row):
-    """The patches number `down` from above, of columns `start` to `stop`, whole patches, as rows of the result.
-
-    `lines` are as many rows as a patch is high, `line` bytes apart, within a row as for `place_row`; `target` is the
-    item's first row, `row` memory for a row; `grid` the side of a patch, patches along a merged block, copies in time,
-    values of a row.
-    """
+    """The patches number `down` from above, of columns `start` to `stop`, whole patches, as rows of the result. `lines`
+    are as many rows as a patch is high, `line` bytes apart, within a row as for `place_row`; `target` is the item's
+    first row, `row` memory for a row; `grid` the side of a patch, patches along a merged block, copies in time, values
+    of a row."""
     _, columns, channels, planar, size, streams = item
     patch, merge, temporal, row_values = grid
     area, times = patch * patch * size, temporal if planar else 1

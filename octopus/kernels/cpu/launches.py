@@ -26,10 +26,8 @@ LEGACY = 1  # handle of the default stream, as 0 is; it is never captured
 
 @intrinsic
 def call(typing_context, function, arguments):
-    """Call a C function at an address with 64-bit integers; one that takes narrower ones reads their lower half.
-
-    That holds where the driver runs: on x86-64 and AArch64 each such argument has a register or eight bytes of stack.
-    """
+    """Call a C function at an address with 64-bit integers; one that takes narrower ones reads their lower half. That
+    holds where the driver runs: on x86-64 and AArch64 each such argument has a register or eight bytes of stack."""
 
     def generate(context, builder, signature, given):
         long, values = ir.IntType(64), cgutils.unpack_tuple(builder, given[1])

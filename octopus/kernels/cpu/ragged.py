@@ -31,11 +31,9 @@ _blur5_sobel = compiled(pixelwise.blur5_sobel)
 
 def build(strategy: str, stencil: bool, dtype: str, out_dtype: str, offset_dtype: str) -> Callable:
     """The kernel of a strategy for dtypes of elements, results and offsets, for stencils or for the other operations.
-
     Its arguments are `counter, blocks, operation, elements, results, number of elements, offsets, number of items,
     first parameters, second parameters, widths, heights, owners, starts, size, pack`; B searches for `pack` elements of
-    a block's `size` at once.
-    """
+    a block's `size` at once."""
     one_block = _strategies(_runner(stencil, dtype, out_dtype))[strategy]
     source_type, out_type, offset_type = (getattr(np, name) for name in (dtype, out_dtype, offset_dtype))
 

@@ -10,12 +10,10 @@ SEGMENT = 1 << 15  # values whose sum surely fits into 32 bits, in which more of
 
 
 def build(dtype: str) -> Callable:
-    """The kernel that adds up what lies in parts of tiles, of an image of uint8 or uint16.
-
-    Its arguments are `counter, parts, image, values from row to row`, then of each part its tile, its first row and the
-    one behind its last, of each tile the first value of a row and the one behind its last (all int64), whether a value
-    is left out and which, and where sum and number of each part's values go (uint64).
-    """
+    """The kernel that adds up what lies in parts of tiles, of an image of uint8 or uint16. Its arguments are `counter,
+    parts, image, values from row to row`, then of each part its tile, its first row and the one behind its last, of
+    each tile the first value of a row and the one behind its last (all int64), whether a value is left out and which,
+    and where sum and number of each part's values go (uint64)."""
     pixel = getattr(np, dtype)
 
     def sums(arguments):

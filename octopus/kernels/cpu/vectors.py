@@ -143,11 +143,9 @@ def _passed(kind: Any) -> Any:
 
 
 def _vectors(*literals: str, **cases: tuple[int, ...]) -> Callable[[Callable], Callable]:
-    """Makes a function for kernels of one that writes it, given `_Code`.
-
-    Parameters named in `literals` are constants to it; one in `cases` is made one of so many, each with code of its own
-    (the last stands for all others), unless it is a constant anyway.
-    """
+    """Makes a function for kernels of one that writes it, given `_Code`. Parameters named in `literals` are constants
+    to it; one in `cases` is made one of so many, each with code of its own (the last stands for all others), unless it
+    is a constant anyway."""
 
     def decorate(write: Callable) -> Callable:
         parameters = inspect.signature(write)
@@ -233,10 +231,8 @@ def load_across(v, source, rows, into):
 @_vectors(stride=(1, 2, 3, 4))
 def load_pairs(v, source, rows, into, stride):
     """16 neighbouring bytes of 16 rows as pairs of neighbouring pixels, whose values are `stride` (1 to 4) bytes apart.
-
     `source` and `rows` as of `load_across`. `into` gets vectors of int16, `stride` for each pair of pixels: 8, or with
-    a stride of 3 only 6, of the first 12 bytes.
-    """
+    a stride of 3 only 6, of the first 12 bytes."""
     quads = 4 // stride  # of pixels
     # Byte b of word q * stride + j: value j of pixel 4 q + b.
     places = [(4 * (word // stride) + b) * stride + word % stride for word in range(quads * stride) for b in range(4)]
@@ -295,13 +291,11 @@ def _products(v: _Code, one: Any, other: Any) -> Any:
 
 
 def _sums(v: _Code, weights: Any, count: Any, number: int, places: Callable) -> list:
-    """`number` vectors of float32: sums of the products of `count` weights and the values at `places(tap)`.
-
-    Of int32, pairs of weights, and int16, pairs of bytes, they are Pillow's fixed point, rounded and cut to a byte.
-    Processors multiply two pairs of int16 and add both products in one instruction (SSE2's and AVX2's pmaddwd, with
-    VNNI the sum before, too). Weights have more than 16 bits, so there are two sums, of their low and of their high 16;
-    int32 wraps, and nothing is lost.
-    """
+    """`number` vectors of float32: sums of the products of `count` weights and the values at `places(tap)`. Of int32,
+    pairs of weights, and int16, pairs of bytes, they are Pillow's fixed point, rounded and cut to a byte. Processors
+    multiply two pairs of int16 and add both products in one instruction (SSE2's and AVX2's pmaddwd, with VNNI the sum
+    before, too). Weights have more than 16 bits, so there are two sums, of their low and of their high 16; int32 wraps,
+    and nothing is lost."""
     if weights.type.pointee == _FLOAT:
         totals = v.sums(number, _all(0.0, _FLOAT))
         with v.loop(count) as tap:
@@ -337,12 +331,9 @@ def _store_sums(v: _Code, sums: list, into: Any, step: Any) -> None:
 
 @_vectors("channels")
 def sum_across(v, values, pixel_step, channel_step, weights, count, into, into_step, channels):
-    """The horizontal pass of one output column in 16 rows, as `_sums` makes it.
-
-    `values` points to what `load_across` or `load_pairs` gave, at the first channel of the first pixel, or pair of
-    pixels, under the filter. Steps count elements: from pixel to pixel, from channel to channel, and from one channel's
-    sums to the next one's.
-    """
+    """The horizontal pass of one output column in 16 rows, as `_sums` makes it. `values` points to what `load_across`
+    or `load_pairs` gave, at the first channel of the first pixel, or pair of pixels, under the filter. Steps count
+    elements: from pixel to pixel, from channel to channel, and from one channel's sums to the next one's."""
 
     def places(tap):
         first = v.at(values, tap, pixel_step)
@@ -429,17 +420,14 @@ def _byte_of(v: _Code, words: list, index: int) -> Any:
 
 @_vectors("stored", "back", channels=(1, 3, 4))
 def columns_of_bytes(v, source, places, weights, blocks, gain, bias, into, plane, ahead, channels, stored, back):
-    """One row of bytes at the result's columns, normalised, 16 at a time, each from the two pixels beside it.
-
-    Both pixels of up to four channels lie within eight bytes, so that one load fetches all that a column needs; vectors
-    of 64-bit integers are then taken apart by shifts. A gather instruction would fetch every byte by itself.
-
-    `source` is the box's first pixel in the row; `FETCHED` bytes from each of `places` on must be readable. These are,
-    of each of 16 times `blocks` columns, where its left pixel begins, `weights` the shares of its right one. `plane` is
-    how many values lie between channels; 0 puts those of a column side by side. `ahead` leads to the row that is asked
-    for in the meantime. There are 1, 3 or 4 channels, `stored` bytes from pixel to pixel, 0 for as many as channels;
-    `back` is whether the last of these is the first in a pixel.
-    """
+    """One row of bytes at the result's columns, normalised, 16 at a time, each from the two pixels beside it. Both
+    pixels of up to four channels lie within eight bytes, so that one load fetches all that a column needs; vectors of
+    64-bit integers are then taken apart by shifts. A gather instruction would fetch every byte by itself. `source` is
+    the box's first pixel in the row; `FETCHED` bytes from each of `places` on must be readable. These are, of each of
+    16 times `blocks` columns, where its left pixel begins, `weights` the shares of its right one. `plane` is how many
+    values lie between channels; 0 puts those of a column side by side. `ahead` leads to the row that is asked for in
+    the meantime. There are 1, 3 or 4 channels, `stored` bytes from pixel to pixel, 0 for as many as channels; `back` is
+    whether the last of these is the first in a pixel."""
     own, stored = range(channels), stored or channels
     wanted = v.b.add(v.b.ptrtoint(source, _LONG), ahead)
     scales, shifts = (v.splats(values, channels) for values in (gain, bias))
@@ -518,12 +506,10 @@ def _first_two(v: _Code, words: Any, element: Any) -> list:
 
 @_vectors()
 def columns_of_video(v, luma, chroma, lows, places, weights, blocks, odd, coefficients, gain, bias, into, plane):
-    """One row at the result's columns, normalised, as `columns_of_bytes` does it.
-
-    `luma` and `chroma` are the box's first pixel in the row, and the first value of its chroma, of which two and four
-    are read for each column; `lows` and `places` each column's left pixel, twice; `odd` is 1 if the box begins with the
-    second pixel of a pair; for `coefficients` see `octopus.crop.frame.Coding`.
-    """
+    """One row at the result's columns, normalised, as `columns_of_bytes` does it. `luma` and `chroma` are the box's
+    first pixel in the row, and the first value of its chroma, of which two and four are read for each column; `lows`
+    and `places` each column's left pixel, twice; `odd` is 1 if the box begins with the second pixel of a pair; for
+    `coefficients` see `octopus.crop.frame.Coding`."""
     element, factors = luma.type.pointee, v.splats(coefficients, 8)
     scales, shifts = (v.splats(values, 3) for values in (gain, bias))
     first, ones = v.splat(v.b.trunc(odd, _INT)), _all(1, _INT)
@@ -549,10 +535,8 @@ def columns_of_video(v, luma, chroma, lows, places, weights, blocks, odd, coeffi
 @_vectors()
 def sums_of_video(v, luma, pitch, chroma, chroma_pitch, row, rows, weights, coefficients, into, line):
     """16 neighbouring pixels of `rows` rows from `row` on, weighted and added, the channels of a pixel side by side.
-
     Each row has two weights; the second sums go `line` values further. `luma` is the first pixel, in an even column, in
-    the first of the rows, `chroma` that column in the frame's first row of chroma.
-    """
+    the first of the rows, `chroma` that column in the frame's first row of chroma."""
     factors = v.splats(coefficients, 8)
     totals = [v.sums(3, _all(0.0, _FLOAT)) for _ in range(2)]
     with v.loop(rows) as number:
@@ -574,15 +558,13 @@ def sums_of_video(v, luma, pitch, chroma, chroma_pitch, row, rows, weights, coef
 def columns_of_floats(
     v, line, starts, weights, groups, bias, columns, into, line_step, into_step, channels, stored, back, unrolled
 ):
-    """Two rows' columns, each `bias` and weighted neighbouring pixels, whose channels lie side by side in all rows.
-
-    A column begins at one of `starts` in `line`; what lies up to `groups` groups behind is read and must be finite. Its
+    """Two rows' columns, each `bias` and weighted neighbouring pixels, whose channels lie side by side in all rows. A
+    column begins at one of `starts` in `line`; what lies up to `groups` groups behind is read and must be finite. Its
     weights are `groups * GROUP`, where a group is `GROUP // stored` pixels: those of a pixel's channels side by side, 0
     where there is none. `unrolled` is `groups` again if that is up to 4, else 0; of three channels alone. Of `bias`
     `GROUP` values are read, all but the first `stored` 0; four values more than the columns have are written. The steps
     lead from the first row to the second one. `stored` is channels of a pixel in `line`, 0 for as many; `back` whether
-    the first three of these lie backwards.
-    """
+    the first three of these lie backwards."""
     stored = stored or channels
     kind, pixels = ir.VectorType(_FLOAT, GROUP), GROUP // stored
     first, count = v.load(bias, lanes=GROUP), _LONG(unrolled) if unrolled else groups
@@ -643,17 +625,13 @@ def sum_down(v, source, pitch, weights, count, into, vectors):
 
 @_vectors("rows", "taps", "stored", "back", channels=(3, 1, 4))
 def sums_of_taps(v, source, pitch, places, down, across, count, gain, bias, into, rows, taps, channels, stored, back):
-    """Pixels of a result, normalised, whose channels lie side by side.
-
-    One load fetches the neighbouring pixels of a sample with all their channels, and rows are weighted and added as
-    they are; what is left is a sum over a few lanes.
-
+    """Pixels of a result, normalised, whose channels lie side by side. One load fetches the neighbouring pixels of a
+    sample with all their channels, and rows are weighted and added as they are; what is left is a sum over a few lanes.
     A pixel takes `taps` pixels of each of `rows` rows (1, 2 or 4), which begin at one of `places`; `fetched` values
     must be readable from there on, and where `rows` is 1 the next row is asked for in the meantime. `down` has `rows`
     weights for each pixel, `across` `taps`, `LEAST` times each where `rows` is 1; a single one is 1 and not read.
     `LEAST` values more than there are get written. `stored` and `back` as of `columns_of_floats`; there are 1, 3 or 4
-    channels.
-    """
+    channels."""
     stored = stored or channels
     lanes, order = fetched(taps, stored), [2, 1, 0, 3] if back else [0, 1, 2, 3]
     scale = shift = _all(0.0, _FLOAT, LEAST)

@@ -33,12 +33,10 @@ def _sums(high, middle, low, shift):
 
 
 def first_pass(pillow: bool) -> Callable:
-    """A device function: groups of 16 source rows, up to number `upto`, of 16 columns of the result to the ring.
-
-    Group `q` is kept in slot `q & mask` of the ring: for each lane two words, bytes of 4 rows of a column in the
-    left and in the right half of the 16; in the float roundings, two for the high bytes and two for the low ones.
-    It takes and returns `done` (groups so far) and `state`, the queue's: see `image_queue`, also for `strip`.
-    """
+    """A device function: groups of 16 source rows, up to number `upto`, of 16 columns of the result to the ring. Group
+    `q` is kept in slot `q & mask` of the ring: for each lane two words, bytes of 4 rows of a column in the left and in
+    the right half of the 16; in the float roundings, two for the high bytes and two for the low ones. It takes and
+    returns `done` (groups so far) and `state`, the queue's: see `image_queue`, also for `strip`."""
     if pillow:
         begin, shift = images.FIXED_HALF, images.FIXED_BITS
     else:
@@ -108,10 +106,8 @@ def first_pass(pillow: bool) -> Callable:
 
 
 def second_pass(pillow: bool) -> Callable:
-    """A device function: 16 rows of the result of 16 columns, from groups `first` on, as two quads of sums.
-
-    `start`, `start_b`: what the sums of rows g and g + 8 begin with.
-    """
+    """A device function: 16 rows of the result of 16 columns, from groups `first` on, as two quads of sums. `start`,
+    `start_b`: what the sums of rows g and g + 8 begin with."""
     per_slot = slot_bytes(pillow)
     load = ptx.ring2 if pillow else ptx.ring4
 

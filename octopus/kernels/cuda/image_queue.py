@@ -41,12 +41,10 @@ def _copied(number, wide, start, row_step, need):
 
 @device
 def strip_of(lane, memory, start, row_step, need, products, last):
-    """What a lane knows of a channel's strip of rows of `need` bytes, the first at offset `start`.
-
-    An image's memory is known by `base`, a multiple of 16, and the offsets `low` and `high` at which it begins and
-    ends. A piece is known by `run`, the bytes from group 0 to it; `end` is that of the last piece of group `last`.
-    All of its copies lie in the memory where `first <= run <= inner`.
-    """
+    """What a lane knows of a channel's strip of rows of `need` bytes, the first at offset `start`. An image's memory is
+    known by `base`, a multiple of 16, and the offsets `low` and `high` at which it begins and ends. A piece is known by
+    `run`, the bytes from group 0 to it; `end` is that of the last piece of group `last`. All of its copies lie in the
+    memory where `first <= run <= inner`."""
     wide = products > 1
     pitch = np.int32(CHUNK * (WIDE if wide else NARROW))
     a, a_wanted = _copied(lane, wide, start, row_step, need)
@@ -123,10 +121,8 @@ def _ask(at, strip, run, piece):
 
 @device
 def ask_first(queue, strip, row_step, group):
-    """Ask for the first pieces, from `group` on.
-
-    `queue`: where the lane's first copy to the first place goes, the bytes from one place to the next, and places.
-    """
+    """Ask for the first pieces, from `group` on. `queue`: where the lane's first copy to the first place goes, the
+    bytes from one place to the next, and places."""
     ptx.wait_all()  # where rows are no step apart, pieces beyond the last are asked for
     cuda.syncwarp()  # all lanes are done with what they asked for before
     free, ahead = np.uint32(queue[0]), np.int32(1)

@@ -266,10 +266,8 @@ def _both(high, low, i):
 
 @device
 def _keep(at, sums):
-    """Intermediate pixels of a group, of columns g and g + 8, four rows a word: first their high bytes, then the low.
-
-    A sum's middle bytes are the pixel.
-    """
+    """Intermediate pixels of a group, of columns g and g + 8, four rows a word: first their high bytes, then the low. A
+    sum's middle bytes are the pixel."""
     a = ptx.permute(_both(sums[0], sums[1], 0), _both(sums[0], sums[1], 1), np.uint32(0x6251))
     b = ptx.permute(_both(sums[2], sums[3], 0), _both(sums[2], sums[3], 1), np.uint32(0x6251))
     c = ptx.permute(_both(sums[0], sums[1], 2), _both(sums[0], sums[1], 3), np.uint32(0x6251))

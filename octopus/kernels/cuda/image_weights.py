@@ -19,11 +19,8 @@ from octopus.kernels.cuda.image_kind import DIGIT_BYTES, FUSED_ONE, TWO_DIGITS, 
 
 
 def _arithmetic(pillow: bool) -> tuple[Callable, Callable, Callable, Callable]:
-    """A number's type, its sum and product, and `sin(pi * x)`.
-
-    In float64, no product fused into a sum, as Pillow's weights are; else in float32, whose weights were at most three
-    units off in 3000 random axes.
-    """
+    """A number's type, its sum and product, and `sin(pi * x)`. In float64, no product fused into a sum, as Pillow's
+    weights are; else in float32, whose weights were at most three units off in 3000 random axes."""
     if pillow:
         return np.float64, ptx.add, ptx.times, libdevice.sinpi
     return np.float32, operator.add, operator.mul, libdevice.sinpif
@@ -78,11 +75,9 @@ def _quotient(a, b, inverse):
 
 @device
 def _place(row, column, spread, product):
-    """Byte of a weight within its band's first digit; `spread`: how a lane's two words of pixels lie.
-
-    Pixels of the first pass come as eight neighbouring bytes of a lane (`spread` false), those of the second as four
-    of each of two groups of 16 rows. `product` are the bytes of a product's weights.
-    """
+    """Byte of a weight within its band's first digit; `spread`: how a lane's two words of pixels lie. Pixels of the
+    first pass come as eight neighbouring bytes of a lane (`spread` false), those of the second as four of each of two
+    groups of 16 rows. `product` are the bytes of a product's weights."""
     inside = np.int32(column & 31)
     quad = np.int32(inside >> 2)
     lane = np.int32(quad & 3) if spread else np.int32(quad >> 1)
@@ -94,12 +89,10 @@ def _place(row, column, spread, product):
 
 
 def line_writer(code: int, pillow: bool, fused: bool = False) -> Callable:
-    """A device function that adds a line to a band of zeros (at an address), and returns the sum of its weights.
-
-    `row` is the band's, `first` and `step` are its columns of the window's first pixel and from pixel to pixel,
-    `inverse` is that of the filter's spread; `spread` as of `_place`. `fused`: two digits of weights in units of
-    1 / `FUSED_ONE`, each with what the one before lost when it was rounded, so that their sum is 1.
-    """
+    """A device function that adds a line to a band of zeros (at an address), and returns the sum of its weights. `row`
+    is the band's, `first` and `step` are its columns of the window's first pixel and from pixel to pixel, `inverse` is
+    that of the filter's spread; `spread` as of `_place`. `fused`: two digits of weights in units of 1 / `FUSED_ONE`,
+    each with what the one before lost when it was rounded, so that their sum is 1."""
     number, add, times, _ = _arithmetic(pillow)
     curve, zero, half, one = _curve(code, pillow), number(0.0), number(0.5), number(1.0)
     fixed_one, product = number(FUSED_ONE if fused else images.FIXED_ONE), TWO_DIGITS if fused else WEIGHT_BYTES

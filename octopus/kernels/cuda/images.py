@@ -214,10 +214,8 @@ def _filtered(source: str, channels: int, code: int, antialias: bool, rounding: 
 
 
 def build_padding(dtype: str) -> Callable:
-    """The kernel that fills what is left of each image's rows with 0, and writes which rows are an image's.
-
-    The result is (N, `most`, `values`), the mask (N, `most`), int32; `area` are the pixels of a patch.
-    """
+    """The kernel that fills what is left of each image's rows with 0, and writes which rows are an image's. The result
+    is (N, `most`, `values`), the mask (N, `most`), int32; `area` are the pixels of a patch."""
     store, zero = ptx.streaming_store(dtype, 1, saturate=True, pairs=False), ptx.zero_of(dtype)
 
     def padding_kernel(table, words, most, area, values, out, mask):

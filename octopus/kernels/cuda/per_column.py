@@ -61,9 +61,7 @@ def build(
     index_dtype: str = "int32",
 ) -> Callable:
     """The kernel for a kind of frame, of result, and for options; those it shares with `stream.build` are said there.
-
-    Its arguments are `arguments.PLAIN`, or `PLAIN_MANY`. With a `pad_mode` too large boxes can't be made, either.
-    """
+    Its arguments are `arguments.PLAIN`, or `PLAIN_MANY`. With a `pad_mode` too large boxes can't be made, either."""
     pixels = Pixels(channels, frame_dtype, order, flipped)
     planar, uncut, letterbox = layout == "NCHW", bool(pad_mode), letterbox and not maps
     store = ptx.streaming_store(out_dtype, 1, saturate=True, pairs=False)
@@ -200,9 +198,7 @@ def _map_in_memory(maps, item):
 
 def _reader(pixels: Pixels, pad_mode: str, padded: bool) -> tuple[Callable, Callable, Callable]:
     """Device functions: a pixel's values, normalised ones of a mean of them, and the row or column for any index.
-
-    `padded` pixels are normalised one by one, and one whose row or column is -1 is the padding.
-    """
+    `padded` pixels are normalised one by one, and one whose row or column is -1 is the padding."""
     channels, stored, turned = pixels.channels, pixels.stored, pixels.turned
     uncut, mode = bool(pad_mode), np.int32(MODES.get(pad_mode, 0))
     if pixels.is_video:

@@ -41,12 +41,10 @@ def box_in_memory(boxes, item):
 
 
 def placer(edge: str, letterbox: bool, antialias: bool, pad_mode: str = "", reach: int = 1) -> Callable:
-    """A device function: the axes of a usable box and where its image lies in the item.
-
-    Returns `left, last_x, origin_x, extent_x`, the same for y (see `geometry.box_axis`), the columns before the image,
-    the rows above it, its width and height. With a `pad_mode` the box isn't cut and may begin beyond the frame; with
-    `edge="image"` samples take up to `reach` pixels beyond the box, or as many as the filter does.
-    """
+    """A device function: the axes of a usable box and where its image lies in the item. Returns `left, last_x,
+    origin_x, extent_x`, the same for y (see `geometry.box_axis`), the columns before the image, the rows above it, its
+    width and height. With a `pad_mode` the box isn't cut and may begin beyond the frame; with `edge="image"` samples
+    take up to `reach` pixels beyond the box, or as many as the filter does."""
     beyond, padded = edge == "image" and reach > 0, bool(pad_mode)
 
     @device

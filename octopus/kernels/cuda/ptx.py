@@ -258,12 +258,10 @@ def _byte_text(count: int, saturate: bool, signed: bool) -> str:
 
 
 def streaming_store(dtype: str, count: int, saturate: bool, pairs: bool) -> Callable:
-    """`store(out, index, values)` for a tuple of `count` float32, in one store that leaves the cache first.
-
-    `count` is 1, 2, 4 or 16 for uint8 and int8 (the byte less 128), up to 4 for others; the address is a multiple of
-    their size. `saturate`: values may lie outside 0 to 255. `pairs`: the GPU converts two numbers at once to 16 bits
-    (compute capability 8.0).
-    """
+    """`store(out, index, values)` for a tuple of `count` float32, in one store that leaves the cache first. `count` is
+    1, 2, 4 or 16 for uint8 and int8 (the byte less 128), up to 4 for others; the address is a multiple of their size.
+    `saturate`: values may lie outside 0 to 255. `pairs`: the GPU converts two numbers at once to 16 bits (compute
+    capability 8.0)."""
     if dtype == "float32":
         text = f"st.global.cs{f'.v{count}' if count > 1 else ''}.f32 [$0], {_list(1, count)};"
     elif dtype in ("uint8", "int8"):

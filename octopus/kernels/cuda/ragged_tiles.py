@@ -44,9 +44,7 @@ def shape_for(
     operation: str, strategy: str, dtype: str, total: int, items: int, processors: int, aligned: bool = True
 ) -> Shape:
     """The fastest of a sweep over values, packs and threads, for images of 100, 5000 and 93,000 elements on an H200.
-
-    `aligned` says whether source and result lie at multiples of 16 bytes.
-    """
+    `aligned` says whether source and result lie at multiples of 16 bytes."""
     pointwise = operation in POINTWISE
     # Sixteen floats per thread would lie too far apart to be written together.
     values = 16 if pointwise and dtype == result_dtype(operation, dtype) == "uint8" else 4

@@ -60,13 +60,10 @@ class Pixels(NamedTuple):
 
 def source_rows(pixels: Pixels, planar: bool, values: int, words: bool, apart: int = 1) -> Rows:
     """The device functions for a kind of frame; of video, all channels of `values` columns if `planar`, else of one.
-
-    Values of a thread may lie `apart`, but not those of video.
-
-    `words`: the frame may be read in aligned words of four bytes, for address and row length are multiples of 4. Three
-    loads then bring the two neighbours of a column instead of six of single bytes: boxes of 320 x 320 to 224 x 224 took
-    164 us for 210, and the L1's data stage was busy in 73 % of cycles for 95 (see `stream`).
-    """
+    Values of a thread may lie `apart`, but not those of video. `words`: the frame may be read in aligned words of four
+    bytes, for address and row length are multiples of 4. Three loads then bring the two neighbours of a column instead
+    of six of single bytes: boxes of 320 x 320 to 224 x 224 took 164 us for 210, and the L1's data stage was busy in 73
+    % of cycles for 95 (see `stream`)."""
     if pixels.is_video:
         return _video_rows(pixels, values if planar else 1)
     if not words:
@@ -80,10 +77,8 @@ def source_rows(pixels: Pixels, planar: bool, values: int, words: bool, apart: i
 
 
 def fixed_rows(pixels: Pixels, columns: int, planar: bool) -> Rows:
-    """The same in fixed point, from uint8 frames of 3 or 4 channels that may be read in words.
-
-    `planar`: whether the values of a thread's columns lie channel by channel, or column by column.
-    """
+    """The same in fixed point, from uint8 frames of 3 or 4 channels that may be read in words. `planar`: whether the
+    values of a thread's columns lie channel by channel, or column by column."""
     across, down = (1, columns) if planar else (pixels.channels, 1)
     interpolate = _mix_fixed(pixels, columns, across, pixels.into(down))
     return _locate(pixels, True, columns, True, fixed=True), _load_words(pixels, columns), interpolate
@@ -91,11 +86,9 @@ def fixed_rows(pixels: Pixels, columns: int, planar: bool) -> Rows:
 
 def _neighbours(flipped: bool) -> Callable:
     """A device function: the left neighbour of a column of the result in the box, and the weight of the right one.
-
-    `limit` is the last left neighbour: one pixel before the box's last, so that the next pixel always exists and
-    a position on the last has the weight 1 instead. `end` is the image's last column, which is the first of those
-    that are `mirrored`.
-    """
+    `limit` is the last left neighbour: one pixel before the box's last, so that the next pixel always exists and a
+    position on the last has the weight 1 instead. `end` is the image's last column, which is the first of those that
+    are `mirrored`."""
 
     @device
     def neighbours(column, limit, last, origin, scale, mirrored, end):
@@ -112,11 +105,9 @@ def _neighbours(flipped: bool) -> Callable:
 def _locate(
     pixels: Pixels, planar: bool, values: int, words: bool, fixed: bool = False, apart: int = 1
 ) -> Callable:  # fmt: skip
-    """Where the left neighbours of a thread's values lie in a row, in elements, and the weights of the right ones.
-
-    In fixed point those of both neighbours in one word, and `shift` says which bytes of the words are the first
-    channels' (lower half) and the last channel's (upper half).
-    """
+    """Where the left neighbours of a thread's values lie in a row, in elements, and the weights of the right ones. In
+    fixed point those of both neighbours in one word, and `shift` says which bytes of the words are the first channels'
+    (lower half) and the last channel's (upper half)."""
     channels, turned, stored = pixels.channels, pixels.turned, 1 if pixels.is_video else pixels.stored
     unaligned, neighbours = words and stored == 3, _neighbours(pixels.flipped)
 
@@ -263,9 +254,7 @@ VIDEO = {
 
 def converter(dtype: str) -> Callable:
     """A device function: red, green and blue, 0 to 1, of a sample of luma and a pair of chroma, as video stores them.
-
-    It is given the eight coefficients of `crop.frame.Coding`, each divided by 255.
-    """
+    It is given the eight coefficients of `crop.frame.Coding`, each divided by 255."""
     low, high, magic = np.uint32(VIDEO[dtype].low), np.uint32(VIDEO[dtype].high), np.uint32(ptx.MAGIC)
 
     @device
@@ -284,13 +273,11 @@ def converter(dtype: str) -> Callable:
 
 
 def _video_rows(pixels: Pixels, columns: int) -> Rows:
-    """The device functions for video: all channels of a thread's columns, planes one after the other.
-
-    The frame is a tuple of the pointers to luma and chroma, the ways from row to row of both in elements, and the
-    coefficients of `converter`; `source` is a row's number. A pixel takes the chroma of its group of two by two, is
-    converted and clamped, and then interpolated, as if the whole frame had been converted before, without rounding.
-    Gains are those of values from 0 to 1.
-    """
+    """The device functions for video: all channels of a thread's columns, planes one after the other. The frame is a
+    tuple of the pointers to luma and chroma, the ways from row to row of both in elements, and the coefficients of
+    `converter`; `source` is a row's number. A pixel takes the chroma of its group of two by two, is converted and
+    clamped, and then interpolated, as if the whole frame had been converted before, without rounding. Gains are those
+    of values from 0 to 1."""
     load_luma, load_pair, _, _ = VIDEO[pixels.dtype]
     convert = converter(pixels.dtype)
 

@@ -342,10 +342,8 @@ def _values_of(count: int, value: Callable) -> Callable:
 
 
 def _emitter(columns: int, planes: int, store: Callable, value: Callable) -> Callable:
-    """A device function that stores one output row's values of all planes, those of a plane by one store.
-
-    Pairs share what a row needs: 110 to 74 million instructions of a warp. The last argument is `_pixel_emitter`'s.
-    """
+    """A device function that stores one output row's values of all planes, those of a plane by one store. Pairs share
+    what a row needs: 110 to 74 million instructions of a warp. The last argument is `_pixel_emitter`'s."""
     values_of = value if columns == 1 else _values_of(columns, value)
 
     @device
@@ -439,11 +437,9 @@ def _position(number, scale, origin, last):
 
 
 def streamer(source_of: Rows, emit: Callable, lanes: Lanes, letterbox: bool, summed: bool, index: Any) -> Callable:
-    """A device function that makes neighbouring rows of a thread's columns, each source row loaded one ahead.
-
-    With `summed`, a source row is the sum of the one before and the change: good to a few last bits, and no registers
-    are held while rows are stored. Elements of the frame are counted by `index`.
-    """
+    """A device function that makes neighbouring rows of a thread's columns, each source row loaded one ahead. With
+    `summed`, a source row is the sum of the one before and the change: good to a few last bits, and no registers are
+    held while rows are stored. Elements of the frame are counted by `index`."""
     locate, load, interpolate = source_of
     columns, planes, of_column, fixed, base, spread, cover = lanes
     every, weights = columns * planes, np.uint32 if fixed else np.float32

@@ -53,11 +53,9 @@ def _words(stored: int) -> int:
 
 def _along_row(pixels: Pixels, columns: int, words: bool) -> tuple[Callable, dict[int, tuple[Callable, Callable]]]:
     """The first pass: device functions that prepare a thread's columns, and for a number of pixels ask for a row's
-    words and sum them.
-
-    In local arrays lie: in `place` and `shift` where the pixels under a column's filter begin in a row, and by how many
-    bits off that word; in `held` their words; in `near` the weights of up to four. `far`, shared, has those of more.
-    """
+    words and sum them. In local arrays lie: in `place` and `shift` where the pixels under a column's filter begin in a
+    row, and by how many bits off that word; in `held` their words; in `near` the weights of up to four. `far`, shared,
+    has those of more."""
     channels, stored, turned = pixels.channels, pixels.stored, pixels.turned
     load_pixel, aligned = ptx.PIXEL_LOADS[pixels.dtype], stored % 4 == 0
     into_of = pixels.into()

@@ -29,13 +29,10 @@ class Kind(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Blocks of a launch.
-
-    `shape` are tiles, and blocks per tile, of which those that a tile doesn't need end at once; with `work` all blocks,
-    and 1. `work` (blocks, 3), int32, says for tiles that the host knows what each block does: its tile, its number
-    among the tile's blocks, and how many those are. In the order of the bands in memory: blocks that run at the same
-    time and read one tile's narrow column would keep only a part of the memory's channels busy.
-    """
+    """Blocks of a launch. `shape` are tiles, and blocks per tile, of which those that a tile doesn't need end at once;
+    with `work` all blocks, and 1. `work` (blocks, 3), int32, says for tiles that the host knows what each block does:
+    its tile, its number among the tile's blocks, and how many those are. In the order of the bands in memory: blocks
+    that run at the same time and read one tile's narrow column would keep only a part of the memory's channels busy."""
 
     shape: tuple[int, int]
     share: int

@@ -32,13 +32,11 @@ SPREAD, ONES = 0x00204081, 0x01010101  # four bits times the first have one in e
 
 
 def build(kind: Kind) -> Callable:
-    """The kernel of a kind.
-
-    `source` is a multiple of 16; the image begins at its byte `head`, with rows `pitch` bytes apart of `width` pixels
-    of `pixel` bytes. `tiles` holds four numbers for each tile. Tile `blockIdx.x` has `gridDim.y` blocks, each of bands
-    of about `share` bytes; with `listed` a block finds what it does in `work`, see `tile_grid.Grid`. `words` and
-    `absent` hold a 0 per tile, before and after; `means` and `flags` take a number per tile.
-    """
+    """The kernel of a kind. `source` is a multiple of 16; the image begins at its byte `head`, with rows `pitch` bytes
+    apart of `width` pixels of `pixel` bytes. `tiles` holds four numbers for each tile. Tile `blockIdx.x` has
+    `gridDim.y` blocks, each of bands of about `share` bytes; with `listed` a block finds what it does in `work`, see
+    `tile_grid.Grid`. `words` and `absent` hold a 0 per tile, before and after; `means` and `flags` take a number per
+    tile."""
     sum_rows, finish, warps = _sum_rows(kind), _finish(kind), THREADS // 32
 
     def tiles_kernel(

@@ -2,7 +2,8 @@
 
 from array import array
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from octopus.arrays.views import ArrayView, address_of
 from octopus.backends.cpu import compile, threads
 from octopus.backends.cuda.device import driver
 from octopus.errors import InputError
+from octopus.kernels import built
 from octopus.kernels import launches as at
 
 STACK_WORDS = 1024  # up to which a call's words are copied to the stack
@@ -157,16 +159,7 @@ def _extent(view: ArrayView | None) -> tuple[int, int]:
 @cache
 def launcher() -> Callable[..., int]:
     """The kernel of `kernels.cpu.launches` as a function; Numba is needed only where the disk doesn't have it."""
-
-    def build() -> Callable[..., None]:
-        from octopus.kernels.cpu.launches import build
-
-        return build()
-
-    def entry() -> str:
-        from octopus.kernels.cpu.launches import ENTRY
-
-        return ENTRY
-
-    made: Callable[..., int] = compile.load("launches", build, entry)
+    made: Callable[..., int] = compile.load(
+        "launches", partial(built, "cpu.launches"), lambda: import_module("octopus.kernels.cpu.launches").ENTRY
+    )
     return made

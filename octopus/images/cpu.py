@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from octopus.arrays.launch import PreparedLaunch
 from octopus.arrays.views import ArrayView
 from octopus.backends.cpu import compile, threads
 from octopus.images.spec import FIXED, ImageSpec
+from octopus.kernels import built
 from octopus.kernels.images import filter_code, filter_support
 
 CACHED = 256 * 1024  # bytes of a tile's intermediate rows: they stay in a core's second cache
@@ -75,10 +77,5 @@ class CpuEngine:
 def _kernel(spec: ImageSpec) -> Callable[[int], Any]:
     """The compiled kernel for a dtype of images and one of results, and a number of channels."""
     rounding = spec.rounding if spec.rounding in FIXED else ""
-
-    def build() -> Callable[..., None]:
-        from octopus.kernels.cpu import images
-
-        return images.build(spec.source, spec.dtype, spec.channels, rounding)
-
-    return compile.load(f"images-{rounding or 'float'}-{spec.source}x{spec.channels}-{spec.dtype}", build)
+    name = f"images-{rounding or 'float'}-{spec.source}x{spec.channels}-{spec.dtype}"
+    return compile.load(name, partial(built, "cpu.images", spec.source, spec.dtype, spec.channels, rounding))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from functools import cache
-from importlib import import_module
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +14,12 @@ from octopus.arrays.checks import INT32_MAX
 from octopus.arrays.launch import Cuda, PreparedLaunch, launch
 from octopus.backends.cpu import compile as host
 from octopus.backends.cpu import threads
+from octopus.backends.cuda import compile
 from octopus.backends.cuda.compile import function_of
 from octopus.backends.cuda.device import compute_capability, current
 from octopus.errors import InputError
 from octopus.images.spec import ImageSpec
-from octopus.kernels import images
+from octopus.kernels import built, images
 from octopus.kernels.arguments import IMAGE_TILES, IMAGES, PADDING
 from octopus.kernels.cuda.image_kind import GROUP, MOST_WARPS, STEP, ImageKernel, shared_bytes
 from octopus.kernels.cuda.tiles import IMAGE_COLUMNS, IMAGE_ROWS, PAD_BLOCKS, PAD_THREADS
@@ -55,7 +55,7 @@ class SimpleKernel:
         self.spec, self._function = spec, 0
         code = images.filter_code(spec.filter, spec.antialias)
         kind = spec.source, spec.channels, code, spec.antialias, spec.rounding, spec.dtype, spec.kind, spec.layout
-        self.built: tuple[Any, ...] = f"images-{spec.name}", "images.build", *kind  # as of `kernel_for`
+        self.built: tuple[Any, ...] = f"images-{spec.name}", "images", *kind  # as of `kernel_for`
 
     def load(self) -> int:
         """The kernel's address; compiled, or loaded from the disk, unless that is done."""
@@ -107,7 +107,7 @@ class TensorKernel(SimpleKernel):
         kind = kernel_of(spec)
         assert kind is not None
         self.spec, self._function, self.kind = spec, 0, kind._replace(owner=owner, fused=fused)
-        self.built = "images-tiles-" + "-".join(str(part).lower() for part in self.kind), "image_tiles.build", self.kind
+        self.built = "images-tiles-" + "-".join(str(part).lower() for part in self.kind), "image_tiles", self.kind
 
     def load(self) -> int:
         """As of `SimpleKernel`, and what a cut needs of the host."""
@@ -199,21 +199,14 @@ class CudaEngine:
 
 def padding_built(dtype: str) -> tuple[str, str, str]:
     """The kernel of `CudaEngine.pad`, as of `kernel_for`."""
-    return f"images-padding-{dtype}", "images.build_padding", dtype
+    return f"images-padding-{dtype}", "images:build_padding", dtype
 
 
 @cache
 def kernel_for(capability: tuple[int, int], name: str, builder: str, *kind: Any) -> Any:
     """A kernel by its name, made by a function of a module of `kernels.cuda`. It is for the GPU in use, of this
     capability: one that was loaded for another may not run there."""
-    from octopus.backends.cuda import compile
-
-    def build() -> Callable[..., Any]:
-        module, _, function = builder.partition(".")
-        made: Callable[..., Any] = getattr(import_module(f"octopus.kernels.cuda.{module}"), function)(*kind)
-        return made
-
-    return compile.load(name, build)
+    return compile.load(name, partial(built, f"cuda.{builder}", *kind))
 
 
 def four(values: NDArray[np.float32]) -> list[float]:
@@ -325,11 +318,4 @@ def _numbered(kernel: ImageKernel, table: Cells, found: Cut, seen: Seen) -> Cut:
 
 def host_kernel(name: str) -> Callable[[int], Any]:
     """A kernel of `kernels.cpu.image_tiles`; Numba is needed only where the disk doesn't have it."""
-
-    def build() -> Callable[..., None]:
-        from octopus.kernels.cpu import image_tiles
-
-        made: Callable[..., None] = getattr(image_tiles, f"build_{name}")()
-        return made
-
-    return host.load(f"images-{name}", build)
+    return host.load(f"images-{name}", partial(built, f"cpu.image_tiles:build_{name}"))

@@ -28,6 +28,7 @@ from octopus.images.calls import Pattern, PreparedImages, Results, table_of, ver
 from octopus.images.cuda import Launch
 from octopus.images.sizes import way_back
 from octopus.images.sources import Columns, Found, Geometry, by_axes, contiguous_strides, reach_of
+from octopus.kernels import built
 from octopus.kernels.images import IMAGE
 from octopus.ragged.batch import RaggedBatch
 
@@ -167,13 +168,7 @@ def _cut(spans: Columns) -> Columns:
 
 def packing_kernel() -> Callable[[int], Any]:
     """What packs images; loaded, or compiled once per machine."""
-
-    def build() -> Callable[..., None]:
-        from octopus.kernels.cpu import copies
-
-        return copies.build()
-
-    return compile.load("copies", build)
+    return compile.load("copies", partial(built, "cpu.copies"))
 
 
 class Upload:

@@ -5,7 +5,8 @@ from importlib import import_module
 from typing import Any
 
 
-def built(module: str, *given: Any) -> Callable[..., Any]:
-    """What a module's `build` makes, imported only now, with the compiler."""
-    made: Callable[..., Any] = import_module(f"octopus.kernels.{module}").build(*given)
+def built(path: str, *given: Any) -> Callable[..., Any]:
+    """What a module's `build`, or its function behind a colon, makes; imported only now, with the compiler."""
+    module, _, function = path.partition(":")
+    made: Callable[..., Any] = getattr(import_module(f"octopus.kernels.{module}"), function or "build")(*given)
     return made

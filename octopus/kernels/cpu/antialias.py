@@ -4,17 +4,8 @@ The first pass adds neighbouring values of a row to those of the rows below, whi
 begins; a box that shrinks has more of them than the second pass, which weighs pixel by pixel, then has left. Where a
 box grows on both sides the filter is the bilinear one, and its kernel makes the rows.
 
-Predicted and measured on two cores of an AMD EPYC (shared), 2026-11-23, one thread, ms of one call from bytes to bytes,
-224 x 224 x 3, of 100 boxes of VisDrone, 100 of 256 x 256, and 28 of 400 to 900::
-
-                                                            predicted        measured
-    across first, tap by tap, into a ring of rows           -                15, 49, 56
-    down first; boxes that grow by the bilinear kernel      4, 15, 5         5.1, 22, 9.7
-    weights grouped by channel, all columns alike, gain in  half of 22       5.5, 20, 9.3
-    two rows at once, groups unrolled                       10, 5            4.9, 12.6, 5.9
-    Pillow-SIMD (of a crop), in turns                                        13, 24, 10
-
 A box that shrinks across and grows down is filtered across in more rows than it has.
+`docs/kernels.md` has its steps, measured.
 """
 
 from collections.abc import Callable

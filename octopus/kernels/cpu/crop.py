@@ -6,22 +6,7 @@ inner loop is one vectorised multiply-add per value, straight into the result's 
 
 A source row of bytes becomes columns 16 at a time, by one load of eight bytes for each, see `vectors`. Of any
 other frame a row is normalised first, once each pixel, where a box grows, since the result has many more columns; where
-it shrinks, only the two pixels that each column needs.
-
-Predicted and measured on two cores of an AMD EPYC (shared), 2026-11-23, one thread, ms of one call to 224 x 224 x 3,
-of 100 boxes of VisDrone and 100 of 256 x 256 to normalised planes, and 28 of 400 to 900 to planes of bytes::
-
-                                                            predicted        measured
-    rows normalised, columns by gathered values, or pixels  -                8.7, 38, 13
-    eight bytes a column, taken apart by shifts             a third of 38    5.7, 9.8, 2.8
-    rows mixed by vectors from a line of the cache on,      10 % less        4.8, 6.9, 2.6
-        bytes by one addition
-    written past the caches                                 a third less of  11, 21, -: left out, rows begin
-                                                            the first        and end within a line
-    the result asked for 1 or 3 KiB before it is written    10 % less        5.4 and 6.7, -, -: left out
-    the next source row asked for while one is read         10 % of the last 5.3, 7.3, 2.4 (a busier machine)
-
-Filling these results alone would take 2.4 ms of the first two.
+it shrinks, only the two pixels that each column needs. `docs/kernels.md` has its steps, measured.
 """
 
 from collections.abc import Callable

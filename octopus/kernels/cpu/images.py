@@ -11,22 +11,7 @@ The sums are turned back into rows, with the channels of a column side by side o
 wants them; the vertical pass and all that follows runs along such a row.
 
 The fixed point of Pillow and torch (`rounding`) is a matter of integers, and sums pairs of neighbours.
-Measured there, one thread of a shared AMD server processor with AVX-512 and VNNI, CPU time of one call in ms, of
-bytes to bytes, bicubic: 8 images of 512 to 2048 and 64 of 64 to 512 to the next multiples of 28, 64 of 256 to 1024 to
-224 x 224::
-
-                                                        predicted           measured
-    a product of int32 for each tap                     -                   56, 14.6, 30
-    pairs of int16                                      20 to 25 the first  29, 13.0, 26
-    where nothing is scaled, bytes right after the sum  5 less the first    24, 11.7, 24
-    rows fetched 128 bytes ahead (64 as well, but the   -                   22, 10.1, 21
-        third, bilinear, takes 18.4 instead of 17.1;
-        320 and more are slower)
-    weights 16 pixels at a time, by vectors             10 % less           21,  9.1, 20
-    the loops over taps not unrolled                    -                   the same: left out
-
-Of the last, writing and weights take about 6, 3 and 5. In turns with it in one process: Pillow-SIMD 56, 12.7, 31.
-Compiled for AVX2 alone, on the same processor: 45, 26, 51 by products of int32; 28, 17, 36 by pairs.
+`docs/kernels.md` has its steps, measured.
 """
 
 from collections.abc import Callable

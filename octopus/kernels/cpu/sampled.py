@@ -6,18 +6,7 @@ columns are looked at together, whose first and last positions say whether all a
 only grow or only fall. All others, and other frames, go pixel by pixel, where the columns' pixels and weights are found
 once per band of a box, and per sample of a map.
 
-Predicted and measured on two cores of an AMD EPYC (shared), 2026-11-23, one thread, ms of one call from bytes to bytes,
-224 x 224 x 3, of 100 boxes of 256 x 256, nearest and bicubic, and 100 maps of such, turned, by all three filters::
-
-                                                            predicted       measured
-    pixel by pixel                                          -               37, 124; 58, 99, 209
-    all that a sample takes of a row by one load            4, 11; -, 20, - 4.7, 13; 6.4, 11, 19
-    of boxes rows summed across once, and kept              -, 7.5          3.9, 9.7
-    weights side by side as lanes take them                 -, 9.0          -, 9.1
-    the next source row asked for; a band of their own      -, 8.1          3.5, 7.7
-    OpenCV 5 (of a crop), in turns                                          4.2, 7.2; 5.8, 21, 51
-
-LLVM makes whole vectors of what finds a map's positions and weights, too.
+LLVM makes whole vectors of what finds a map's positions and weights, too. `docs/kernels.md` has its steps, measured.
 """
 
 from collections.abc import Callable

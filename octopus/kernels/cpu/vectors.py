@@ -1,7 +1,7 @@
 """What kernels do by whole vectors, in LLVM's general language, which each processor has instructions for.
 
-LLVM finds no good code for these in loops of scalars, it would gather single bytes: two to four times slower, see the
-tables in `crop`, `sampled`, `antialias` and `images`.
+LLVM finds no good code for these in loops of scalars, it would gather single bytes: two to four times slower, see
+`docs/kernels.md`.
 """
 
 import inspect

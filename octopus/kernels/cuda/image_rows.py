@@ -8,21 +8,7 @@ million random pixels, by all filters and scales, no value was more than 0.026 l
 
 A product's lines are in another order than the columns they stand for (`column_place`), so that a lane holds four
 neighbours of a row: a patch of 16 columns is written by four lanes, 512 bytes of bfloat16 by two stores of a warp.
-
-Measured on an H100 (32 images of 512 to 2048, bicubic, rows of 16 x 16 patches in bfloat16, one copy, cold L2;
-microseconds, interleaved pixels / planes)::
-
-    `image_tiles`                                                              348 / 257
-    all channels at once, no stage, 4 bands of rows a block                    261 / 275
-    the channels written out, pieces in two places, so that 8 bands fit        213 / 224
-    signed intermediate pixels, first pieces asked for before the weights      204 / 217
-    8 warps and 6 bands instead of 7 and 8                                     192 / 214
-    weights in float32, fewer registers held                                   186 / 207
-
-A tile of 16 x 16 values takes 300 instructions of a warp instead of 524. What holds it back from its bound (96 us to
-read and write) are these, 59 % of the slots to issue one being taken, and 16 warps a processor, for which there are
-registers and shared memory: a warp waits 9 % of its time for pixels, and a fifth of all instructions makes weights.
-A loop over more bands in a block, for half as many weights, took registers and was slower (199).
+`docs/kernels.md` has its steps, measured.
 """
 
 from collections.abc import Callable

@@ -1,30 +1,6 @@
 """Images of any size in one launch, both passes of the filter as products on the tensor cores (sm_80 and later).
 
-Measured on an H200 (bicubic, rows of 14 x 14 patches, float32, cold L2; the share is the time that the bytes take at
-the 4.25 TB/s of a copy, over the kernel's). Each line is what the lines before it lead to::
-
-    32 images of 512 to 2048, a thread a value (`SimpleKernel`)    5.9 ms
-    products on the tensor cores, 2 bands of rows a block          share 0.43
-    4 bands; 8 where there are enough blocks                       0.55; 0.57
-    source rows in loads of 8 bytes, first weights in registers,   0.53 to 0.55; images of 64 to 512 gained 11 %
-      float32 weights unless rounded as Pillow does
-    images whose blocks read the most begin first (`images.cuda`)  256 images to 224 x 224: 0.49 to 0.38 ms
-
-Then, in microseconds, a column for each way to get source rows: loads of 8 bytes that were looked at at once, for 34 %
-of a profile's samples waited for one; the same looked at when used; copied to shared memory three products ahead; and
-copies of 16 bytes, shared by all lanes of a warp (`image_queue`)::
-
-                                   at once   when used   8 bytes ahead   16 bytes ahead
-    32 images of 512 to 2048         445        373           346              350
-    256 images of 64 to 512          275        229           242              240
-    32 images of 1024                348        291           299              306
-    one image of 1080p               27.2       23.7          23.9             25.3
-    256 images to 224 x 224          455        385           373              290  (share 0.39)
-    32 images, bfloat16              410        333           322              314
-
-Where the source is shrunk most, passes through L1 were the limit; elsewhere neither they nor instructions are, nor the
-tensor cores (a seventh of their rate): a warp waits for its own steps, one behind the other, and registers leave a
-processor 16 warps. 80 registers (24 warps) made it slower.
+`docs/kernels.md` has its steps, measured.
 """
 
 from collections.abc import Callable

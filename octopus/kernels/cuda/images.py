@@ -4,7 +4,7 @@ A block makes a tile of 8 rows and 32 columns of one image's result, and finds t
 tiles of all. It reads any dtype by any strides and knows every filter, rounding and order of results, in float64, so
 that it can be compared with everything. No source row is shared by the output rows under whose filters it lies, and
 every weight is worked out for every source row anew: a filter of `t` taps costs `t * t` weights and loads per value
-where two passes need `2 * t`. What that costs is measured in `image_tiles`.
+where two passes need `2 * t`. What that costs: `docs/kernels.md`.
 """
 
 from collections.abc import Callable

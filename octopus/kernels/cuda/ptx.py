@@ -50,7 +50,7 @@ LOADS_AT = {
 load_byte = _active(
     "load_byte", "{.reg .b64 a; cvt.u64.u32 a, $2; add.s64 a, a, $1; ld.global.nc.u8 $0, [a];}", WORD, LONG, INT
 )
-# Ask for the cache line of an element; nothing waits for it. Enlarged boxes took 138 us for 152, see `stream`.
+# Ask for the cache line of an element; nothing waits for it. Enlarged boxes took 138 us for 152, see `docs/kernels.md`.
 prefetch = _active("prefetch", "prefetch.global.L2 [$0];", VOID, AT)
 # Four float32 of the kernel's last argument, an array by value.
 tail_floats = instruction(

@@ -63,7 +63,7 @@ def source_rows(pixels: Pixels, planar: bool, values: int, words: bool, apart: i
     Values of a thread may lie `apart`, but not those of video. `words`: the frame may be read in aligned words of four
     bytes, for address and row length are multiples of 4. Three loads then bring the two neighbours of a column instead
     of six of single bytes: boxes of 320 x 320 to 224 x 224 took 164 us for 210, and the L1's data stage was busy in 73
-    % of cycles for 95 (see `stream`)."""
+    % of cycles for 95 (see `docs/kernels.md`)."""
     if pixels.is_video:
         return _video_rows(pixels, values if planar else 1)
     if not words:

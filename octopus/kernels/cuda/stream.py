@@ -1,24 +1,6 @@
 """The fast crop: source rows stream through registers while the one after is already on its way.
 
-1000 boxes to 224 x 224 float32 NCHW write 602 MB and read a 6 MB frame that stays in the L2 cache: the time to write is
-the bound. `VisDrone` boxes are enlarged (median 39 x 56 pixels, four output rows per source row), `large` ones of
-320 x 320 shrunk (1.4 source rows per output row). Nsight Compute on an H200, the clocks left alone: microseconds,
-millions of instructions of a warp, share of the cycles in which one is issued, of what DRAM and L1's data stage can do.
-
-    version          VisDrone: us  instr  issue  DRAM   L1   | large: us  instr  issue  DRAM   L1   registers
-    `per_column`          160    115   73 %   75 %   26 %          232    191   82 %   52 %   60 %       40
-    streamed              152    110   74 %   80 %   37 %          208    181   87 %   58 %   74 %       40
-    prefetched            138    110   82 %   88 %   41 %          209    181   88 %   58 %   75 %       40
-    paired                140     74   53 %   87 %   42 %          210    130   62 %   57 %   95 %       64
-    words (in use)        140     76   55 %   87 %   29 %          164    134   84 %   74 %   73 %       64
-
-The study `arena` times each (workloads `ladder`, `ladder-large`); what later steps gain stands beside their lines. In
-fixed point `large` float16 waits for the L1's data stage (92 %), uint8 issues in 77 % of all cycles.
-
-Tried and left: rows interleaved over the block (each needs new source rows); the next rows of other boxes prefetched by
-each block; four columns per thread for float32 (94 registers); bands of 12 rows and more (less even work); whole warps
-for each band (large boxes lose a tenth). In fixed point a thread's columns a part of the row apart (127 to 140 us) and
-eight columns per thread (178 registers, no gain).
+`docs/kernels.md` has its steps, measured.
 """
 
 from collections.abc import Callable

@@ -4,21 +4,7 @@ A thread owns neighbouring columns of the result and walks down the source rows.
 column's filter once (the first pass), and adds what comes out to the rows of the result whose filters reach that row.
 Where the box shrinks these are two at most: centres lie as far apart as a filter reaches. Where it grows, a row of the
 result lies between two source rows. Weights along the row are the same for all rows: they are worked out once.
-
-1000 boxes to 224 x 224 float32 NCHW on an H200, the L2 cold: microseconds, and millions of instructions of a warp for
-the boxes of 320 x 320. Writing the result alone takes 131.
-
-    version                                  320 x 320  instr   48 x 48   VisDrone
-    a window per pixel (`per_column`)              777              601        603
-    one walk                                       351    319       168        173
-    two columns, few or many pixels                252              150        155
-    weights without divisions                      230    176       154        156
-    three pixels; eight in words (in use)          200              152        154
-
-Boxes of 320 x 320 are bound by issuing (75 % of all cycles, half of them on the integer pipe); whole frames wait for
-memory with 15 warps a processor, since 120 registers leave no more. Longer bands help shrinking boxes and cost growing
-ones (with 14, 20, 28 rows 207, 200, 195 and 147, 152, 157). Tried and left: asking for a band's rows ahead in the L2
-(frames 113 to 108, nothing for boxes), four blocks a processor. Not measured with less than 164 KB of shared memory.
+`docs/kernels.md` has its steps, measured.
 """
 
 from collections.abc import Callable

@@ -11,17 +11,12 @@ from octopus.kernels.cpu import NO_MEMORY, compiled, next_block, pointer, shifte
 from octopus.kernels.cpu.store import STORED
 from octopus.kernels.cpu.video import VIDEO
 
-_box_axis = compiled(geometry.box_axis)
-_span = compiled(geometry.span)
-_widen = compiled(geometry.widen)
-_reach_out = compiled(geometry.reach_out)
-_inner_size = compiled(geometry.inner_size)
-_padding_before = compiled(geometry.padding_before)
-_way_back = compiled(geometry.way_back)
-_way_back_uncut = compiled(geometry.way_back_uncut)
-_beyond_pixel = compiled(geometry.beyond_pixel)
+_box_axis, _span = compiled(geometry.box_axis), compiled(geometry.span)
+_widen, _reach_out = compiled(geometry.widen), compiled(geometry.reach_out)
+_inner_size, _padding_before = compiled(geometry.inner_size), compiled(geometry.padding_before)
+_way_back, _way_back_uncut = compiled(geometry.way_back), compiled(geometry.way_back_uncut)
+_beyond_pixel, _filter_reach = compiled(geometry.beyond_pixel), compiled(geometry.filter_reach)
 filter_support = compiled(geometry.filter_support)
-_filter_reach = compiled(geometry.filter_reach)
 _LONGS, _INTS = ITEM.itemsize // 8, ITEM.itemsize // 4
 
 
@@ -236,9 +231,8 @@ def varied_kernel_of(
         boxes, results = pointer(arguments[6], np.float32), pointer(arguments[7], value)
         transform, stored_pad = pointer(arguments[8], np.float32), pointer(arguments[14], value)
         planes, channels = arguments[9], arguments[10]
-        normal = (
-            pointer(arguments[11], np.float32), pointer(arguments[12], np.float32), pointer(arguments[13], np.float32),
-        )  # fmt: skip
+        gain, bias = pointer(arguments[11], np.float32), pointer(arguments[12], np.float32)
+        normal = gain, bias, pointer(arguments[13], np.float32)
         reach, letterbox, outside = arguments[15], arguments[16] != 0, arguments[17]
         while True:
             block = next_block(arguments[0])

@@ -9,24 +9,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from octopus.kernels import geometry, pixelwise
+from octopus.kernels import pixelwise
 from octopus.kernels.cpu import compiled, next_block, pointer, shifted
+from octopus.kernels.cpu.store import CAST
 from octopus.kernels.operations import OPERATIONS
 
 _MULTIPLY, _NORMALIZE, _THRESHOLD, _BLUR3X3 = map(OPERATIONS.index, ("multiply", "normalize", "threshold", "blur3x3"))
 
-_saturate_uint8 = compiled(geometry.saturate_uint8)
 _search = compiled(pixelwise.last_at_or_before)
-_multiply = compiled(pixelwise.multiply)
-_normalize = compiled(pixelwise.normalize)
+_multiply, _normalize = compiled(pixelwise.multiply), compiled(pixelwise.normalize)
 _threshold = compiled(pixelwise.threshold)
-_gamma = compiled(pixelwise.gamma)
-_gamma_of_bytes = compiled(pixelwise.gamma_of_bytes)
-_column3 = compiled(pixelwise.column3)
-_blur3 = compiled(pixelwise.blur3)
-_column5 = compiled(pixelwise.column5)
-_smooth = compiled(pixelwise.smooth)
-_blur5_sobel = compiled(pixelwise.blur5_sobel)
+_gamma, _gamma_of_bytes = compiled(pixelwise.gamma), compiled(pixelwise.gamma_of_bytes)
+_column3, _column5, _smooth = map(compiled, (pixelwise.column3, pixelwise.column5, pixelwise.smooth))
+_blur3, _blur5_sobel = compiled(pixelwise.blur3), compiled(pixelwise.blur5_sobel)
 
 
 def build(strategy: str, stencil: bool, dtype: str, out_dtype: str, offset_dtype: str) -> Callable:
@@ -109,9 +104,9 @@ def _strategies(run: Callable) -> dict[str, Callable]:
 
 def _runner(stencil: bool, dtype: str, out_dtype: str) -> Callable:
     """A function that does elements `low` to `high`, all of one item."""
-    put = _put_byte if out_dtype == "uint8" else _put_float
+    cast = CAST[out_dtype]
     if stencil:
-        apply = _stencil(put)
+        apply = _stencil(cast)
 
         @compiled
         def run(batch, item, low, high):
@@ -121,7 +116,7 @@ def _runner(stencil: bool, dtype: str, out_dtype: str) -> Callable:
             apply(operation, shifted(source, begin), shifted(out, begin), size, low - begin, high - begin)
 
     else:
-        apply = _pointwise(put, _gamma_of_bytes if dtype == "uint8" else _gamma)
+        apply = _pointwise(cast, _gamma_of_bytes if dtype == "uint8" else _gamma)
 
         @compiled
         def run(batch, item, low, high):
@@ -131,32 +126,22 @@ def _runner(stencil: bool, dtype: str, out_dtype: str) -> Callable:
     return run
 
 
-@compiled
-def _put_float(out, i, value):
-    out[i] = value
-
-
-@compiled
-def _put_byte(out, i, value):
-    out[i] = np.uint8(_saturate_uint8(value))
-
-
-def _pointwise(put: Callable, power: Callable) -> Callable:
+def _pointwise(cast: Callable, power: Callable) -> Callable:
     @compiled
     def pointwise(operation, source, out, count, a, b):
         """Neighbouring elements of one item."""
         if operation == _MULTIPLY:
             for i in range(count):
-                put(out, i, _multiply(np.float32(source[i]), a, b))
+                out[i] = cast(_multiply(np.float32(source[i]), a, b))
         elif operation == _NORMALIZE:
             for i in range(count):
-                put(out, i, _normalize(np.float32(source[i]), a, b))
+                out[i] = cast(_normalize(np.float32(source[i]), a, b))
         elif operation == _THRESHOLD:
             for i in range(count):
-                put(out, i, _threshold(np.float32(source[i]), a, b))
+                out[i] = cast(_threshold(np.float32(source[i]), a, b))
         else:
             for i in range(count):
-                put(out, i, power(np.float32(source[i]), a, b))
+                out[i] = cast(power(np.float32(source[i]), a, b))
 
     return pointwise
 
@@ -207,22 +192,22 @@ def _at3(rows, x0, x1, x2, x3, x4):
     return _blur3(_sum3(rows, x1), _sum3(rows, x2), _sum3(rows, x3))
 
 
-def _row(put: Callable, at: Callable, reach: int) -> Callable:
+def _row(cast: Callable, at: Callable, reach: int) -> Callable:
     @compiled
     def row(rows, width, out, first, last):
         """Columns `first` to `last` of a row into the row of the result, those near the border by themselves."""
         for x in range(first, last):
             if x < reach or x >= width - reach:
                 x0, x1 = _clamp(x - 2, width), _clamp(x - 1, width)
-                put(out, x, at(rows, x0, x1, x, _clamp(x + 1, width), _clamp(x + 2, width)))
+                out[x] = cast(at(rows, x0, x1, x, _clamp(x + 1, width), _clamp(x + 2, width)))
         for x in range(max(first, np.int64(reach)), min(last, width - reach)):
-            put(out, x, at(rows, x - 2, x - 1, x, x + 1, x + 2))
+            out[x] = cast(at(rows, x - 2, x - 1, x, x + 1, x + 2))
 
     return row
 
 
-def _stencil(put: Callable) -> Callable:
-    blur3_row, blur5_sobel_row = _row(put, _at3, 1), _row(put, _at5, 2)
+def _stencil(cast: Callable) -> Callable:
+    blur3_row, blur5_sobel_row = _row(cast, _at3, 1), _row(cast, _at5, 2)
 
     @compiled
     def stencil(operation, source, out, size, low, high):

@@ -125,9 +125,8 @@ def build(
         gathered, down = shifted(weights, 2 * taps), shifted(weights, 3 * taps)
         across = shifted(weights, 4 * taps)
         ring = shifted(across, LEAST * taps * count)
-        made, apart, spare = (
-            shifted(ring, taps * line), shifted(ring, (taps + 1) * line), shifted(ring, (taps + 2) * line)
-        )  # fmt: skip
+        made, apart = shifted(ring, taps * line), shifted(ring, (taps + 1) * line)
+        spare = shifted(ring, (taps + 2) * line)
         for x in range(count):
             at = _centre(np.int32(x), extent_x, inner_columns, origin_x)
             locate(at, left, np.int32(0), last_x, width, outside, pixels, weights)
@@ -201,10 +200,8 @@ def build(
     def position(axis, x, y):
         return axis[0] * np.float32(x) + axis[1] * np.float32(y) + axis[2]
 
-    @compiled
-    def affine_line(horizontal, vertical, x, stop, y):
-        """A run of a row's samples, from column `x` on; `affine_at` tells where each lies: pixels, and what is more."""
-        return horizontal, vertical, x, y
+    # A run of a row's samples, from column `x` on; `affine_at` tells where each lies: pixels, and what is more.
+    affine_line = compiled(lambda horizontal, vertical, x, stop, y: (horizontal, vertical, x, y))
 
     @compiled
     def affine_at(line, i):
@@ -304,15 +301,11 @@ def build(
 
     if maps:
         axes, numbers = (_quad_axes, sampling.QUAD_NUMBERS) if quads else (_map_axes, sampling.MAP_NUMBERS)
-        return make(
-            map_band, frame_dtype, out_dtype, options=False, plain_axes=axes, numbers=numbers, order=order
-        )  # fmt: skip
-    return make(box_band, frame_dtype, out_dtype, order=order)
+        own = {"options": False, "plain_axes": axes, "numbers": numbers}
+    return make(map_band if maps else box_band, frame_dtype, out_dtype, order=order, **(own if maps else {}))
 
 
-@compiled
-def _map_axes(numbers, frame, columns, rows):
-    return (numbers[0], numbers[1], numbers[2]), (numbers[3], numbers[4], numbers[5])
+_map_axes = compiled(lambda n, frame, columns, rows: ((n[0], n[1], n[2]), (n[3], n[4], n[5])))
 
 
 @compiled

@@ -37,23 +37,12 @@ def half_bits(value):
     return np.uint16(half | (sign >> np.uint32(16)))
 
 
-@compiled
-def _itself(value):
-    return value
-
-
-@compiled
-def _byte(value):
-    return np.uint8(saturate_uint8(value))
-
-
-@compiled
-def _signed_byte(value):
-    return np.uint8(np.uint8(saturate_uint8(value)) ^ np.uint8(128))
-
-
 # A value as it is stored.
-CAST = {"float32": _itself, "uint8": _byte, "int8": _signed_byte, "float16": half_bits, "bfloat16": bfloat16_bits}
+CAST = {
+    "float32": compiled(lambda value: value), "float16": half_bits, "bfloat16": bfloat16_bits,
+    "uint8": compiled(lambda value: np.uint8(saturate_uint8(value))),
+    "int8": compiled(lambda value: np.uint8(np.uint8(saturate_uint8(value)) ^ np.uint8(128))),
+}  # fmt: skip
 
 
 @compiled

@@ -20,12 +20,9 @@ from octopus.kernels.images import COLUMNS, FIRST_TILE, HEIGHT, LEFT, PIXEL_STEP
 
 ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it to a float64 leaves no bits for the fraction, ties go to even
 
-_axis_scale = device(images.axis_scale)
-_window = device(images.window)
-_whole_window = device(images.whole_window)
-_nearest_pixel = device(images.nearest_pixel)
-_fixed_weight = device(images.fixed_weight)
-_fixed_pixel = device(images.fixed_pixel)
+_axis_scale, _nearest_pixel = device(images.axis_scale), device(images.nearest_pixel)
+_window, _whole_window = device(images.window), device(images.whole_window)
+_fixed_weight, _fixed_pixel = device(images.fixed_weight), device(images.fixed_pixel)
 
 
 def build(

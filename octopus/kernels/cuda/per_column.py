@@ -365,17 +365,9 @@ def _samples(pixels: Pixels, filter: str, pad_mode: str, kind: str) -> Body:
     def begin_quad(x, axis, columns, across):
         corners, width, height, first, stop, right, below = axis
         a, b, c, d, e, f, g, h, i = _quad_map(
-            corners[0],
-            corners[1],
-            corners[2],
-            corners[3],
-            corners[4],
-            corners[5],
-            corners[6],
-            corners[7],
-            width,
-            height,
-        )
+            corners[0], corners[1], corners[2], corners[3], corners[4], corners[5], corners[6], corners[7],
+            width, height,
+        )  # fmt: skip
         row = first if h >= 0 else np.int32(stop - np.int32(1))
         column, line = np.float64(x), np.float64(row)
         bottom = g * column + h * line + i

@@ -55,11 +55,8 @@ search_by_warp = emulated("search_by_warp", _together)
 # Stencils read a pixel's neighbours within its image, whose first element is `begin`; beyond the border the nearest one
 # counts. Four neighbours of a row share the sums of their columns: 18 loads instead of 36, of the 5x5 operation 40
 # instead of 100.
-_column3 = device(pixelwise.column3)
-_blur3 = device(pixelwise.blur3)
-_column5 = device(pixelwise.column5)
-_smooth = device(pixelwise.smooth)
-_blur5_sobel = device(pixelwise.blur5_sobel)
+_column3, _column5, _smooth = map(device, (pixelwise.column3, pixelwise.column5, pixelwise.smooth))
+_blur3, _blur5_sobel = device(pixelwise.blur3), device(pixelwise.blur5_sobel)
 
 
 @device

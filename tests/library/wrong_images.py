@@ -186,7 +186,7 @@ ROWS = [
         ({"temporal": True}, "temporal must be an integer from 1 to 4096, found True"),
         ({"temporal": 2, "order": "PPC"}, 'order="PPC" has one copy of a patch in its row, found temporal=2'),
         ({"order": "CPP"}, "order='CPP' is unknown; use one of CTPP, PPC"),
-        ({"images_": FLOATS}, 'rounding="uint8" makes uint8 of what is resized, but the images are float32'),
+        ({"images_": FLOATS}, "makes uint8 of what is resized, but the images are float32"),
         ({"row_multiple": 0}, "row_multiple must be an integer from 1 to 4096, found 0"),
         ({"dtype": "int8", "scale": 255}, "dtype=int8 holds bytes less 128, of patch rows that are not normalised"),
         ({"max_rows": 0}, "max_rows must be a whole number"),

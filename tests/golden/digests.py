@@ -106,8 +106,9 @@ def _digest(kind: str, name: str, lines: Iterable[str]) -> Digest:
 
 
 if __name__ == "__main__":
+    found = made(Path(__file__).parents[2])  # before the file is emptied: a checkout may lack the references
     with open(STORED, "w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, delimiter="\t", lineterminator="\n")
         writer.writerow(Digest._fields)
-        writer.writerows(made(Path(__file__).parents[2]))
+        writer.writerows(found)
     sys.exit(0)

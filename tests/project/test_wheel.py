@@ -2,6 +2,7 @@
 the artifact's wheel with all that its package needs."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -102,9 +103,8 @@ def test_the_wheel_is_small_and_holds_the_library_alone(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "octopus/py.typed" in names
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"octopus", "octopus_ragged"}
-    assert [name for name in names if name.startswith("octopus/") and not name.endswith((".py", "py.typed"))] == [
-        "octopus/integrations/code.tsv"
-    ]
+    others = {name for name in names if name.startswith("octopus/") and not name.endswith((".py", "py.typed"))}
+    assert others == {"octopus/integrations/code.tsv", "octopus/known_faults.tsv"}
 
 
 def test_installing_it_brings_at_most_five_packages() -> None:
@@ -128,7 +128,8 @@ def test_it_is_right_on_the_cpu_without_any_package_of_the_artifact(bare: Path, 
 def test_its_command_has_the_library_s_two_commands(bare: Path, tmp_path: Path) -> None:
     listed = run(bare, "-c", COMMAND, "--help", folder=tmp_path).partition("commands:\n")[2]
     assert [line.split()[0] for line in listed.splitlines()] == ["doctor", "tune"]
-    assert "backend: numba: ok" in run(bare, "-c", COMMAND, "doctor", folder=tmp_path)
+    found = run(bare, "-c", COMMAND, "doctor", folder=tmp_path)
+    assert re.search(r"^backend +numba +ok ", found, re.MULTILINE)
 
 
 def test_the_wheel_of_the_artifact_holds_every_file_of_its_package(root: Path, tmp_path: Path) -> None:

@@ -311,7 +311,7 @@ def frame_spec(frame: ArrayView, order: str = "RGB") -> FrameSpec:
                 "leave it out"
             )
         return FrameSpec(frame.coding.kind, 3, False)
-    if len(frame.shape) not in (3, 4) or frame.shape[-1] > MAX_CHANNELS or _lookschannels_first(frame.shape):
+    if len(frame.shape) not in (3, 4) or frame.shape[-1] > MAX_CHANNELS or _looks_channels_first(frame.shape):
         raise InputError(_describe_shape(frame))
     if not of_dtype(frame, DTYPES):
         remedy = "frame.float()" if frame.family == "torch" else f"frame.astype({_library(frame)}.float32)"
@@ -341,7 +341,7 @@ def made_channels(frame: ArrayView, order: Any) -> int:
     return frame.shape[-1] if frame.shape else 0
 
 
-def _lookschannels_first(shape: tuple[int, ...]) -> bool:
+def _looks_channels_first(shape: tuple[int, ...]) -> bool:
     """Real frames of so few rows, yet wide and of many channels, are rare."""
     return shape[-3] in IMAGE_CHANNELS and shape[-2] >= LOOKS_WIDE and shape[-1] > max(IMAGE_CHANNELS)
 

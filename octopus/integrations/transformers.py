@@ -36,13 +36,21 @@ from octopus.integrations.common import (
     moved,
     warn_once,
 )
+from octopus.integrations.folded import (
+    ROW_MULTIPLE,
+    Fold,
+    FoldedLayer,
+    check_embeddings,
+    embedding_of,
+    folded_class,
+    linear_in,
+)
 
 TESTED = ("5.17", "5.18", "5.19", "5.20", "5.21", "5.22", "5.23", "5.24")
 
 VERTICAL_FIRST = 13  # the first version of Pillow with rounding="pillow", others have "pillow12"
 MOST_KINDS = 16  # of calls whose options are kept, for each processor
 DTYPES = ("float32", "float16", "bfloat16")
-ROW_MULTIPLE = 8  # values of 16 bits, of which fast matrix products take rows
 SIDES = ("height", "width", "shortest_edge", "longest_edge", "max_height", "max_width")  # of a `SizeDict`
 
 # Of Pillow's numbers and torchvision's names.
@@ -50,18 +58,6 @@ FILTERS = {
     None: "bilinear", 0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", "lanczos": "lanczos",
     "bilinear": "bilinear", "bicubic": "bicubic",
 }  # fmt: skip
-
-
-class Fold(NamedTuple):
-    """What a processor's rows and a model's first layer agree on, see `fold`."""
-
-    patch: int
-    normal: tuple[Any, ...]  # mean, std and scale, which the layer sees to
-    middle: tuple[float, ...]  # of each channel, what rows hold less than pixels: whole numbers, near the mean
-    linear: Any  # how the layer does that, see `octopus.torch.linear_of`
-    frames: int
-    order: str
-    width: int  # values of a row
 
 
 class Call(NamedTuple):
@@ -435,7 +431,7 @@ class Folded(NamedTuple):
         image_processor = getattr(self.processor, "image_processor", self.processor)
         kind = type(image_processor)
         image_processor.__class__ = _class_of(kind.__mro__[2], kind._dtype)
-        if isinstance(self.layer, _FoldedLayer):
+        if isinstance(self.layer, FoldedLayer):
             self.layer.__class__ = type(self.layer).__mro__[2]
             self.layer.__dict__.pop("_kept", None)
             del self.layer._fold
@@ -475,16 +471,16 @@ def fold(processor: Any, model: Any, *, untested: bool = False) -> Folded:
     MissingPackageError
         As `accelerate`.
     """
-    layer, name = _embedding_of(model)
-    dtype = str(_linear(layer).weight.dtype).removeprefix("torch.")
+    layer, name = embedding_of(model)
+    dtype = str(linear_in(layer).weight.dtype).removeprefix("torch.")
     made = accelerate(processor, dtype=dtype, untested=untested)
     own: Any = getattr(made, "image_processor", made)
     kind: Any = type(own)
     if not issubclass(kind, _Accelerated) or kind._stands_for.run is not EMBEDDINGS[name]:
         raise InputError(f"the model's {name} wants rows that {kind.__name__} doesn't make; pass its own processor")
-    if own._fold is not None or isinstance(layer, _FoldedLayer):
+    if own._fold is not None or isinstance(layer, FoldedLayer):
         raise InputError("the processor or the model is folded already; undo() that first")
-    agreed = _agreed(own, _linear(layer), name)
+    agreed = _agreed(own, linear_in(layer), name)
     if agreed is None:
         return Folded(made, model, None)
     own = _restored(kind.__mro__[2], own.__dict__, dtype, agreed)
@@ -492,10 +488,10 @@ def fold(processor: Any, model: Any, *, untested: bool = False) -> Folded:
         made.image_processor = own
     else:
         made = own
-    layer.__class__, layer._fold = _folded_class(layer.__class__), agreed
+    layer.__class__, layer._fold = folded_class(layer.__class__), agreed
     folded = Folded(made, model, layer)
     try:
-        _check_embeddings(layer, agreed)
+        check_embeddings(layer, agreed)
     except Exception:
         folded.undo()
         raise
@@ -528,103 +524,6 @@ def _normal_of(mean: Any, std: Any, scale: Any) -> tuple[Any, ...]:
     """A normalisation of three channels as tuples, which can be compared."""
     given = (0.0 if mean is None else mean, 1.0 if std is None else std, 1.0 if scale is None else scale)
     return tuple(tuple(np.broadcast_to(np.asarray(value, np.float64), 3).tolist()) for value in given)
-
-
-def _linear(layer: Any) -> Any:
-    """The convolution or the linear layer of a patch embedding; of one that transformers has fused, too."""
-    return getattr(layer, "proj", None) or getattr(layer, "linear_proj", None) or layer
-
-
-def _embedding_of(model: Any) -> tuple[Any, str]:
-    """A model's patch embedding for rows, and the last part of its name."""
-    torch = import_module("torch")
-    kinds = {"patch_embed": (torch.nn.Conv3d, torch.nn.Linear), "patch_embedding": (torch.nn.Linear,)}
-    if not isinstance(model, torch.nn.Module):
-        raise InputError(f"model must be a module of torch, found {shown_type(model)}")
-    found = [
-        (layer, name)
-        for path, layer in model.named_modules()
-        if (name := path.rpartition(".")[2]) in kinds and isinstance(_linear(layer), kinds[name])
-    ]
-    if len(found) != 1:
-        raise InputError(
-            f"fold needs a model with one patch embedding for rows, as Qwen2-VL's family and SigLIP2 have, and found "
-            f"{len(found)} in {type(model).__name__}; for one that takes whole images, accelerate(processor, "
-            "dtype=model.dtype) is what there is"
-        )
-    if "forward" in found[0][0].__dict__:
-        raise InputError(
-            "the patch embedding's forward is another's, such as a hook that moves weights; fold it before"
-        )
-    return found[0]
-
-
-class _FoldedLayer:
-    """What a patch embedding has beside its original class: rows of a width of their own go through folded weights."""
-
-    _fold: Fold
-    _kept: tuple[Any, Any] = None, None
-
-    def forward(self, rows: Any) -> Any:
-        """Embeddings of rows of either width."""
-        if rows.shape[-1] != self._fold.width:
-            return super().forward(rows)  # type: ignore[misc]
-        import torch
-
-        weight, bias = self._weights()
-        return torch.nn.functional.linear(rows.to(weight.dtype), weight, bias)
-
-    def _weights(self) -> Any:
-        """Those folded from the layer's own, which are made anew where these have changed, or gradients go there."""
-        import torch
-
-        linear = _linear(self)
-        weight = linear.weight
-        if torch.compiler.is_compiling() or (torch.is_grad_enabled() and weight.requires_grad):
-            return self._made(linear)
-        given = [one for one in (weight, linear.bias) if one is not None]
-        key = [(one.data_ptr(), one.dtype, one.is_inference() or one._version) for one in given]
-        if self._kept[0] != key:
-            self._kept = key, self._made(linear)
-        return self._kept[1]
-
-    def _made(self, linear: Any) -> Any:
-        from octopus.torch import folded
-
-        fold, dtype = self._fold, linear.weight.dtype
-        weight, bias = folded(linear, fold.linear, 1, fold.frames, len(fold.middle), fold.order, ROW_MULTIPLE)
-        return weight.to(dtype), bias.to(dtype)  # type: ignore[union-attr]
-
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        """In another process the class is made anew."""
-        return _blank, (type(self).__mro__[2],), {**self.__dict__, "_kept": (None, None)}
-
-
-@cache
-def _folded_class(kind: type) -> type:
-    return type(kind.__name__, (_FoldedLayer, kind), {"__module__": kind.__module__, "__doc__": kind.__doc__})
-
-
-def _blank(kind: type) -> Any:
-    return object.__new__(_folded_class(kind))
-
-
-def _check_embeddings(layer: Any, fold: Fold) -> None:
-    """Refuse a layer that computes something else of rows than its weights say."""
-    import torch
-
-    pixels = np.random.default_rng(0).integers(0, 256, (4, len(fold.middle), 1, fold.patch**2))
-    mean, std, scale, middle = (np.array(each)[:, None, None] for each in (*fold.normal, fold.middle))
-    usual, short = ((pixels / scale - mean) / std).repeat(fold.frames, axis=2), pixels - middle
-    if fold.order == "PPC":
-        usual, short = usual.transpose(0, 2, 3, 1), short.transpose(0, 2, 3, 1)
-    rows, weight = np.zeros((4, fold.width)), _linear(layer).weight
-    rows[:, : short[0].size] = short.reshape(4, -1)
-    given = [torch.from_numpy(each).to(weight.device, weight.dtype) for each in (usual.reshape(4, -1), rows)]
-    with torch.no_grad():
-        before, after = (layer(each).double() for each in given)
-    if before.shape != after.shape or not (after - before).norm() <= 0.02 * before.norm():
-        raise InputError("the model's patch embedding computes something else than a product of its weights with rows")
 
 
 def _known(kind: type) -> Known | None:

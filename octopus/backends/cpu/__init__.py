@@ -18,7 +18,7 @@ _GROUP_FILES = (
 
 
 def free_bytes() -> int:
-    """Host memory that can be had without swapping, in bytes; where the system doesn't say, all that it has. Within a
+    """Host memory that is available without swapping, in bytes; where the system doesn't say, all that it has. Within a
     container its limit counts, not the machine's memory."""
     return max(min((_free_of_machine(), *_free_of_groups())), 0)
 

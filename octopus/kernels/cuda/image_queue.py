@@ -73,7 +73,7 @@ def _if_inside(memory, offset, wanted):
 
 
 @device
-def _copy_at_edge(at, memory, offset):
+def copy_at_edge(at, memory, offset):
     """A copy that is only in part of the image's memory, byte by byte: seldom needed, so small rather than fast."""
     i = np.int32(max(np.int32(memory[1] - offset), np.int32(0)))
     stop = np.int32(min(np.int32(memory[2] - offset), np.int32(CHUNK)))
@@ -98,7 +98,7 @@ def _copy_some(at, strip, run, piece):
     while turn < 3:
         if piece < (wanted[2] if turn == 2 else (wanted[1] if turn == 1 else wanted[0])):
             offset = np.int32(run + (c if turn == 2 else (b if turn == 1 else a)))
-            _copy_at_edge(np.uint32(at + np.uint32(turn * TURN)), memory, offset)
+            copy_at_edge(np.uint32(at + np.uint32(turn * TURN)), memory, offset)
         turn = ptx.opaque(np.int32(turn + 1))
 
 

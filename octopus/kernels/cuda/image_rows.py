@@ -27,7 +27,7 @@ from octopus.kernels.cuda.image_kind import (
     TWO_DIGITS,
     ImageKernel,
 )  # fmt: skip
-from octopus.kernels.cuda.image_queue import row_of
+from octopus.kernels.cuda.image_queue import TURN, copy_at_edge, row_of
 from octopus.kernels.cuda.image_stores import zeros_store
 
 STEPS = FUSED_ONE // 256  # of an intermediate pixel, per level: two bytes, the higher one signed
@@ -35,7 +35,6 @@ BEGIN = 128  # of the first pass' sums, whose last byte is cut off
 UNIT = np.float32(1.0 / (FUSED_ONE * STEPS * 256))  # a result's share of 256 levels; exact for halves of levels
 LEVELS = np.float32(256.0)
 MAGIC, MOST = ptx.MAGIC_VALUE, np.float32(8388608.0 + 255.0)
-TURN = 32 * CHUNK
 
 
 @device
@@ -93,20 +92,6 @@ def _if_inside(memory, run, offset):
 
 
 @device
-def _copy_at_edge(at, memory, run, offset):
-    """A copy that is only in part of the image's memory, byte by byte."""
-    if offset >= 0:
-        begin = np.int32(run + offset)
-        i = np.int32(max(np.int32(memory[1] - begin), np.int32(0)))
-        stop = np.int32(min(np.int32(memory[2] - begin), np.int32(CHUNK)))
-        if np.int32(stop - i) < CHUNK:
-            while i < stop:
-                found = ptx.load_byte(memory[0], np.int32(begin + i))
-                ptx.store_byte(np.uint32(at + np.uint32(i)), (found,))
-                i = ptx.opaque(np.int32(i + 1))
-
-
-@device
 def _copy_some(at, strip, run):
     """A piece of which some copies reach out of the image's memory, or lie behind it."""
     memory, (a, b, c, d, e), _, _ = strip
@@ -126,7 +111,8 @@ def _copy_some(at, strip, run):
             offset = d
         elif turn == 4:
             offset = e
-        _copy_at_edge(np.uint32(at + np.uint32(turn * TURN)), memory, run, offset)
+        if offset >= 0:
+            copy_at_edge(np.uint32(at + np.uint32(turn * TURN)), memory, np.int32(run + offset))
         turn = ptx.opaque(np.int32(turn + 1))
 
 
@@ -152,7 +138,7 @@ def _turn(places, strip, state):
     other = np.uint32(places - at)
     cuda.syncwarp()  # all lanes have read what lies there
     run, piece = _ask(other, strip, run, piece)
-    ptx.wait()  # for all but that one
+    ptx.wait_but_one()
     cuda.syncwarp()
     return at, (other, run, piece)
 

@@ -178,6 +178,7 @@ copy_pieces = _active("copy_pieces", _copies(5, False), VOID, WORD, LONG, INT, f
 commit = _active("commit", "cp.async.commit_group;", VOID)  # what a lane asked for since the last is a piece
 # For all pieces of a lane but the last ones.
 wait = _active("wait", f"cp.async.wait_group {PLACES - 2};", VOID)
+wait_but_one = _active("wait_but_one", "cp.async.wait_group 1;", VOID)
 wait_narrow = _active("wait_narrow", f"cp.async.wait_group {NARROW_PLACES - 2};", VOID)
 wait_all = _active("wait_all", "cp.async.wait_all;", VOID)
 

@@ -54,6 +54,9 @@ class Memory:
             for place, found in self.sent[self.lane].pop(0):
                 self.shared[place : place + 16] = found
 
+    def wait_but_one(self):
+        self.wait(1)
+
     def wait_narrow(self):
         self.wait(NARROW_PLACES - 2)
 

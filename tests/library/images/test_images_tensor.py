@@ -18,7 +18,7 @@ from octopus.images import cuda
 from octopus.images.spec import make_spec
 from octopus.kernels import images
 from octopus.kernels.arguments import Arguments
-from octopus.kernels.cuda import image_tiles, image_weights
+from octopus.kernels.cuda import image_rows, image_tiles, image_weights
 from octopus.kernels.cuda.image_kind import DIGIT_BYTES, FUSED_ONE, TWO_DIGITS, shared_bytes
 from octopus_study.reference import images as reference
 
@@ -250,6 +250,21 @@ def test_weights_of_two_digits(monkeypatch):
     wanted = np.zeros((16, 64))
     wanted[:, : size - begin] = right[7:23, begin : begin + 64]
     assert np.abs(lines - FUSED_ONE * wanted).max() <= 1.01
+
+
+@pytest.mark.parametrize("filter", ["bilinear", "bicubic", "lanczos"])
+@pytest.mark.parametrize(("height", "width", "rows", "columns"), [(200, 310, 150, 400), (420, 300, 110, 95)])
+def test_levels_of_two_digit_weights_are_near_exact_ones(filter, height, width, rows, columns):
+    """The arithmetic of `image_rows` in whole numbers, on noise, where errors are the largest."""
+    image = np.random.default_rng(rows).integers(0, 256, (height, width))
+    axes = [reference.weights(*sides, filter, True) for sides in ((height, rows), (width, columns))]
+    down, across = (
+        np.diff(np.rint(np.cumsum(FUSED_ONE * axis, axis=1)), axis=1, prepend=0).astype(int) for axis in axes
+    )
+    intermediate = (image @ across.T + image_rows.BEGIN) >> 8
+    assert abs(intermediate).max() < 1 << 15  # two bytes, the higher one signed
+    found = down @ intermediate / (FUSED_ONE * image_rows.STEPS)
+    assert 0 < np.abs(found - axes[0] @ image @ axes[1].T).max() < 0.03
 
 
 gpu = pytest.fixture(pretended.installed)

@@ -58,8 +58,8 @@ def require_room(product: str, device: str, needed: int) -> None:
 
 
 def make_all(makers: Mapping[str, Callable[[], T]]) -> tuple[dict[str, T], dict[str, str]]:
-    """Make what can be had here; returns it by name, and why the others can't be had. Any failure is a row, never the
-    end of a study."""
+    """Make what is available here; return it by name, and why the others aren't. Any failure is a row, never the end of
+    a study."""
     made, missing = {}, {}
     for name, make in makers.items():
         try:

@@ -73,7 +73,7 @@ def loaded() -> dict[str, Any]:
 
 
 def fetch(source: Source, folder: Path) -> None:
-    """Put the files of a source into a folder, each checked; those that are there stay. One that can't be had, or is
+    """Put the files of a source into a folder, each checked; those that are there stay. One that isn't available, or is
     another than it was, is `Unavailable`."""
     mirror = os.environ.get(MIRROR)
     for path, (name, sha256) in source.files.items():

@@ -4,7 +4,7 @@ The way of a number: a study makes one `Method` for each that takes part, `check
 with the CPU reference, `run_paired` times them in blocks (`run_series` on the steps of a series, such as the frames of
 a video), `write_rows` stores one row per method and block, and `write_provenance` binds the stored rows to the code,
 data and machine they came from. Summaries (`ratio_interval`, `compare`, `slope`) are made from the stored rows and from
-nothing else. Names are imported on first use, so that `machine` or `digest` can be had without pandas.
+nothing else. Names are imported on first use, so that `machine` or `digest` can be imported without pandas.
 """
 
 from __future__ import annotations

@@ -104,8 +104,8 @@ def compare(
     budget: Budget | None = None,
     base: str = BASE,
 ) -> list[Row]:
-    """Time `methods`, those of the comparison that can be had here, in paired blocks; the base, to which the others are
-    compared, is entered twice for the noise floor, where it takes part. `missing` says why the others can't be had.
+    """Time `methods`, those of the comparison that are available here, in paired blocks; the base, to which the others
+    are compared, is entered twice for the noise floor, where it takes part. `missing` says why the others aren't.
 
     On the host a process takes its share of the blocks; those after the first one only measure what that one could.
     `answers` are from `check` or `check_answers`, or one word for all where there is nothing to check. Clock and budget

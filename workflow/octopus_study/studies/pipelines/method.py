@@ -52,7 +52,7 @@ def compared(
 def steps_of(
     part: Part, context: Context, makers: Mapping[str, Callable[[], Step]]
 ) -> tuple[dict[str, Step], dict[str, str]]:
-    """The steps that this process measures, and why others can't be had."""
+    """The steps that this process measures, and why others aren't available."""
     wanted = {
         name: make
         for name, make in makers.items()

@@ -153,7 +153,7 @@ def _picture(case: Case, band: NDArray[np.uint16]) -> list[Row]:
 
 
 def _timed(context: Context, comparison: Comparison, job: TileJob) -> list[Row]:
-    """Check the flags of every method that can be had here, then time them."""
+    """Check the flags of every method that is available here, then time them."""
     is_kernel, clock = comparison.quantity == KERNEL, context.clock(comparison.layer)
     if not is_kernel and isinstance(clock, HostClock):
         clock.warm = clock.warm and job.image.nbytes < LARGE

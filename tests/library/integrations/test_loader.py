@@ -139,7 +139,7 @@ def test_channels_at_both_ends():
 
 
 @pytest.mark.parametrize(("given", "words"), [
-    ([], "the list is empty"), (np.zeros((2, 5, 5, 3), np.uint8), "list(images)"),
+    ([], "the list is empty"), (np.zeros((2, 2, 5, 5, 3), np.uint8), "must be a list of images"),
     ([np.zeros((9, 8, 3), np.uint8), np.zeros((8, 9, 4), np.uint8)], "image 1"),
     ([np.zeros((9, 8, 3), np.uint8), np.zeros((8, 9, 1), np.uint8)], "image 1"),
     ([np.zeros((9, 8, 3), np.uint8), np.zeros((8, 9, 3), np.float32)], "image 1 of float32"),

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 
 from octopus_study.names import BOUND, READING_METHODS, READING_STEPS, STRATEGIES, SUBJECT
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number
+from octopus_study.report.measured import floor_of, speedup
 from octopus_study.report.missing import no_run
+from octopus_study.report.runs import Run
+from octopus_study.report.samples import groups, pivot
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
@@ -14,6 +17,7 @@ from octopus_study.report.view import View, every_view
 
 STUDY, WHOLE, ENGINE, PADDED = "reading", "whole", "rapidocr", "padded"
 SUMS = ("inputs", "beside")
+STEADY = "octopus-steady"  # beside what it replaces, and beside the engine with the option that is quicker on a GPU
 COUNTED = {"layer": "deterministic"}
 _ORDER = {name: place for place, name in enumerate(READING_METHODS)}
 _WAYS = STRATEGIES | READING_METHODS | {SUBJECT: STRATEGIES[SUBJECT]}
@@ -33,6 +37,14 @@ def more_errors(frame: Frame) -> Iterator[Number]:
             if own.known and other:
                 key = view.key("pages", own.n, quantity="more_character_errors")
                 yield make_number(key, joined(own, other), own.unit, own.value - other.value, note="a difference")
+
+
+def steady(run: Run) -> Iterator[Number]:
+    """Yield the speed-ups of steady shapes, which the comparisons of Octopus as it is leave out."""
+    for group, rows in groups(run, layer="host"):
+        table = pivot(rows)
+        for other in (ENGINE, f"{ENGINE}-default") if STEADY in table else ():
+            yield from speedup(run, group, table, (STEADY, other), floor_of(table))
 
 
 def crops(view: View) -> list[Key]:
@@ -98,4 +110,8 @@ CROPS = Spec(
     absent=lambda frame: "Boxes to one height were timed on no GPU." if frame.shown(STUDY) else no_run(STUDY),
     widths=("2.4fr", "1fr", "1fr", "1fr"),
 )
-REPORT = StudyReport(of_all=(more_errors,), tables={"reading": TIMES, "reading_texts": TEXTS, "reading_crops": CROPS})
+REPORT = StudyReport(
+    numbers=(steady,),
+    of_all=(more_errors,),
+    tables={"reading": TIMES, "reading_texts": TEXTS, "reading_crops": CROPS},
+)

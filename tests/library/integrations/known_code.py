@@ -7,6 +7,7 @@ the tests pass with a new version.
 import os
 import sys
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
 os.environ.setdefault("YOLO_AUTOINSTALL", "false")
@@ -20,7 +21,7 @@ STAND_INS = ("transformers", "ultralytics", "rapidocr")
 def main(write):
     known = {name: list(digests) for name, digests in common._digests().items()}
     for package in STAND_INS:
-        print(f"{package} {import_module(package).__version__}")
+        print(f"{package} {version(package)}")
         for name, function in map(common.named, import_module(f"octopus.integrations.{package}").relied_on()):
             if function is None:
                 print(f"  {name} is gone")

@@ -111,7 +111,5 @@ CROPS = Spec(
     widths=("2.4fr", "1fr", "1fr", "1fr"),
 )
 REPORT = StudyReport(
-    numbers=(steady,),
-    of_all=(more_errors,),
-    tables={"reading": TIMES, "reading_texts": TEXTS, "reading_crops": CROPS},
+    numbers=(steady,), of_all=(more_errors,), tables={"reading": TIMES, "reading_texts": TEXTS, "reading_crops": CROPS}
 )

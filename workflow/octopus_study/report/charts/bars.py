@@ -1,4 +1,4 @@
-"""Horizontal bars with their intervals and what stands beside them, and stacks of parts."""
+"""Rows of a panel: bars and dots with their intervals and what stands beside them, and stacks of parts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,35 +6,27 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from octopus_study.report.charts import style
-from octopus_study.report.charts.palette import BLACK, GREY
+from octopus_study.report.charts.palette import BLACK
 from octopus_study.report.frame import Number
 from octopus_study.units import TIMES, significant
 
 
-def bar(
-    axis: Axes,
-    place: float,
-    number: Number,
-    *,
-    left: float = 0.0,
-    scale: float = 1.0,
-    error: Mapping[str, Any] = {"ecolor": BLACK, "elinewidth": 0.8, "capsize": 1.5},
-    **look: Any,
-) -> None:
-    """Draw a bar from `left` to a number times `scale`, with its interval; `look` is that of matplotlib's ``barh``."""
-    spans = style.errors([number], scale)
-    axis.barh(place, scale * number.value - left, left=left, xerr=spans, error_kw=dict(error), **look)
+def bar(axis: Axes, place: float, number: Number, **look: Any) -> None:
+    """Draw a bar from zero to a number, with its interval; `look` is that of matplotlib's ``barh``."""
+    error = {"ecolor": BLACK, "elinewidth": 0.8, "capsize": 1.5}
+    axis.barh(place, number.value, xerr=style.errors([number]), error_kw=error, **look)
 
 
-def ratio(axis: Axes, place: float, number: Number, fontsize: float = 6, **look: Any) -> None:
-    """Draw a bar from 1 to a ratio, with its interval where it has one, and the ratio beside it."""
-    known = number.low == number.low
-    error = {"ecolor": GREY, "elinewidth": 0.8, "capsize": 1.2}
-    spans = style.errors([number]) if known else None
-    axis.barh(place, number.value - 1, left=1, xerr=spans, error_kw=error, **look)
-    # Right of the line at 1 in any case: left of it are the names of the bars.
-    end = max(1.0, end_of(number))
-    beside(axis, place, end, f"{significant(number.value)}{TIMES}", gap=3, fontsize=fontsize)
+def dot(axis: Axes, place: float, number: Number, *, color: str, hollow: bool = False, marker: str = "o") -> None:
+    """Draw a number as a mark with its interval, for axes on which a length means nothing; `hollow`: another answer."""
+    look = {"color": color, "markerfacecolor": "white" if hollow else color, "markersize": 4.5, "markeredgewidth": 0.9}
+    axis.errorbar([number.value], [place], xerr=style.errors([number]), fmt=marker, elinewidth=1.1, capsize=1.5, **look)
+
+
+def ratio(axis: Axes, place: float, number: Number, **look: Any) -> None:
+    """Draw a ratio as a mark, and its digits beside it; `look` is that of `dot`."""
+    dot(axis, place, number, **look)
+    beside(axis, place, end_of(number), f"{significant(number.value)}{TIMES}", gap=4, fontsize=6)
 
 
 def beside(axis: Axes, place: float, end: float, text: str, gap: float = 4, **options: Any) -> None:

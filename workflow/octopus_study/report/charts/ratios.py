@@ -1,4 +1,4 @@
-"""Times of other methods as multiples of that of Octopus: a panel per machine, a group of bars per case."""
+"""Times of other methods as multiples of that of Octopus: a panel per machine, a group of marks per case."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from octopus_study.names import SUBJECT, human
 from octopus_study.report.charts import bars, style
-from octopus_study.report.charts.palette import METHOD_COLORS
+from octopus_study.report.charts.palette import METHOD_COLORS, METHOD_MARKERS
 from octopus_study.report.frame import Key, Number
 from octopus_study.report.missing import NOT_THERE, by_reason
 from octopus_study.report.view import View
@@ -17,14 +17,14 @@ _GROUP = 0.8  # of the distance between two cases
 _COLUMNS = 3  # of the legend
 
 
-class Bar(NamedTuple):
+class Mark(NamedTuple):
     """A speed-up, and why the other method's answer differs from the reference; else nothing."""
 
     speedup: Number
     differs: str
 
 
-Panel = Mapping[Key, Mapping[str, Bar]]  # by case and other method
+Panel = Mapping[Key, Mapping[str, Mark]]  # by case and other method
 
 
 def draw(
@@ -45,11 +45,11 @@ def draw(
     notes = [
         note
         for view, panel in panels.items()
-        for note in (_without(view, panel, others, timed, called, name_of), _hatched(view, panel, called, name_of))
+        for note in (_without(view, panel, others, timed, called, name_of), _hollow(view, panel, called, name_of))
         if note
     ]
-    looks = {called[name]: {"color": METHOD_COLORS[name]} for name in (SUBJECT, *others) if name in {SUBJECT, *timed}}
-    if any(bar.differs for there in groups for bar in there.values()):
+    looks: dict[str, dict[str, str]] = {called[name]: _look(name) for name in others if name in timed}
+    if any(mark.differs for there in groups for mark in there.values()):
         looks |= style.DIFFERENT
     rows = -(-len(looks) // _COLUMNS)
     height = min(4.2, 1.2 + 0.1 * len(timed) * max(map(len, panels.values())))
@@ -90,14 +90,14 @@ def _without(
     return f"No time on {view.name}. {said}." if said else ""
 
 
-def _hatched(view: View, panel: Panel, called: Mapping[str, str], name_of: Callable[[Key], str]) -> str:
+def _hollow(view: View, panel: Panel, called: Mapping[str, str], name_of: Callable[[Key], str]) -> str:
     """Name the methods whose answer differs on a machine, with what its rows say."""
     notes: list[tuple[str, str]] = []
     for method in dict.fromkeys(name for there in panel.values() for name in there):
         drawn = {name_of(key): there[method].differs for key, there in panel.items() if method in there}
         notes += _in_cases(called[method], {case: note for case, note in drawn.items() if note}, list(drawn))
     said = by_reason(notes)
-    return f"Hatched on {view.name}, the answer differs. {said}." if said else ""
+    return f"Hollow on {view.name}, the answer differs. {said}." if said else ""
 
 
 def _in_cases(name: str, notes: Mapping[str, str], cases: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -112,10 +112,10 @@ def _in_cases(name: str, notes: Mapping[str, str], cases: Sequence[str]) -> Iter
         yield f"{name} ({but}{'; '.join(few)})" if rest else name, notes[held[0]]
 
 
-def _timed(view: View, key: Key, others: Sequence[str], own: Mapping[str, str]) -> dict[str, Bar]:
-    """Return the bars of a case, by the other method."""
+def _timed(view: View, key: Key, others: Sequence[str], own: Mapping[str, str]) -> dict[str, Mark]:
+    """Return the marks of a case, by the other method."""
     found = {method: view.get(key.but(method=own.get(method, SUBJECT)).speedup(method)) for method in others}
-    return {method: Bar(number, _differs(view, key.but(method=method))) for method, number in found.items() if number}
+    return {method: Mark(number, _differs(view, key.but(method=method))) for method, number in found.items() if number}
 
 
 def _differs(view: View, key: Key) -> str:
@@ -123,16 +123,16 @@ def _differs(view: View, key: Key) -> str:
     return number.reason if number and number.differs else ""
 
 
+def _look(method: str) -> dict[str, str]:
+    return {"color": METHOD_COLORS[method], "marker": METHOD_MARKERS.get(method, "o")}
+
+
 def _panel(axis: Axes, panel: Panel, width: float) -> None:
     least = highest = 1.0
     for place, there in enumerate(panel.values()):
         for index, (method, (number, differs)) in enumerate(there.items()):
-            color = METHOD_COLORS[method]
-            look = {"facecolor": color, "edgecolor": color, "linewidth": 0}
-            if differs:
-                look |= {"facecolor": "white", "hatch": style.HATCH, "linewidth": 0.6}
             at = place + width * (index - (len(there) - 1) / 2)
-            bars.ratio(axis, at, number, height=width * 0.9, **look)
+            bars.ratio(axis, at, number, hollow=bool(differs), **_look(method))
             ends = [end for end in (number.value, number.low, number.high) if end == end]
             least, highest = min(least, *ends), max(highest, *ends)
     axis.axvline(1, color=METHOD_COLORS[SUBJECT], linewidth=1.2)

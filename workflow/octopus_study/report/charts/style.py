@@ -10,7 +10,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import Bbox
 
@@ -21,11 +21,9 @@ from octopus_study.report.frame import Number
 DPI = 200  # of a PNG
 SHAPING = ("GDEF", "GPOS", "GSUB")  # tables of a font
 WIDTH, COLUMN = 7.2, 3.5  # inches: the text of the paper, and one of its columns
-NOTE_WIDTH, NOTE_LINE = 142, 0.125  # characters and inches of a line of a note
 TALLEST = 9.0  # inches: a figure that shares a page with its caption, without footer and stamp
+DIFFERENT = {"Different answer": {"color": GREY, "markerfacecolor": "white"}}  # in a legend
 # Behind words that a line may cross.
-HATCH = "/////"  # another answer than the reference, or another kernel than Octopus'
-DIFFERENT = {"Different answer": {"facecolor": "white", "edgecolor": GREY, "hatch": HATCH}}  # in a legend
 BEHIND = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
 RC = {
     "font.family": "DejaVu Sans",
@@ -66,10 +64,11 @@ def new_figure(
 
 
 def finish(figure: Figure, footer: str, synthetic: bool, real: str = "VisDrone") -> Bbox:
-    """Write below the figure what it shows, stamp it where data are synthetic and stand in for `real` ones, and return
-    the area to save. Footer and stamp lie outside of the laid-out figure, so they can't cover anything."""
+    """Write below the figure its note and what it shows, stamp it where data are synthetic and stand in for `real`
+    ones, and return the area to save. Footer and stamp lie outside of the laid-out figure, so they can't cover
+    anything."""
     width, height = figure.get_size_inches()
-    text = textwrap.fill(footer, round(20 * width))
+    text = textwrap.fill(f"{figure.get_label()} {footer}".strip(), round(20 * width))
     figure.text(0.005, -0.04 / height, text, fontsize=6.5, color=GREY, va="top")
     below, above = 0.08 + 0.12 * (text.count("\n") + 1), 0.0
     if synthetic:
@@ -124,22 +123,14 @@ def errors(numbers: list[Number], scale: float = 1.0) -> list[list[float]]:
 
 
 def stacked(charts: list[float], legend: float, note: str = "") -> tuple[Figure, list[Any], Any]:
-    """Return a figure with a part per chart (heights in inches), and a part for a legend below them. `note` stands at
-    the very bottom. Each has its own room, so that none can cover another."""
-    lines = textwrap.fill(note, NOTE_WIDTH)
-    below = [legend, note_height(note)] if note else [legend]
-    heights = [*charts, *below]
+    """Return a figure with a part per chart (heights in inches), and a part for a legend below them. Each has its own
+    room, so that none can cover another. `note` becomes part of the footer: the paper's captions and tables say it."""
+    heights = [*charts, legend]
     result, _ = new_figure(sum(heights))
     result.clear()
+    result.set_label(note)
     parts = list(result.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0])
-    if note:
-        parts[-1].text(0.005, 1, lines, fontsize=6.5, color=GREY, va="top")
-    return result, parts[: len(charts)], parts[len(charts)]
-
-
-def note_height(note: str) -> float:
-    """Return the room in inches that a note needs below a figure."""
-    return NOTE_LINE * (textwrap.fill(note, NOTE_WIDTH).count("\n") + 1.5) if note else 0.0
+    return result, parts[:-1], parts[-1]
 
 
 def row_height(wanted: float, rows: int, rest: float) -> float:
@@ -159,9 +150,11 @@ def legend_of(part: Any, axes: list[Axes], columns: int, **options: Any) -> None
 
 
 def legend_of_looks(part: Any, looks: Mapping[str, Mapping[str, Any]], columns: int = 0) -> None:
-    """Fill the part of a legend with patches that look as bars do, in one line or in some columns."""
-    handles = [Patch(label=label, **look) for label, look in looks.items()]
-    part.legend(handles=handles, loc="center", ncols=columns or len(handles))
+    """Fill the part of a legend with marks that look as those drawn, in one line or in some columns."""
+    handles = [
+        Line2D([], [], label=label, linestyle="none", **({"marker": "o"} | look)) for label, look in looks.items()
+    ]
+    part.legend(handles=handles, loc="center", ncols=columns or len(handles), handletextpad=0.3, columnspacing=1.4)
 
 
 def empty(sentence: str) -> Figure:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from octopus_study.names import AGAIN, ARENA_METHODS, ARENA_WORKLOADS, BLACK, BOUND, GREY, SUBJECT, human, place
+from octopus_study.names import AGAIN, ARENA_METHODS, ARENA_WORKLOADS, BOUND, GREY, SUBJECT, human, place
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.charts.spec import Chart
@@ -32,7 +32,7 @@ TIMED = {
 NO_GPU = "No run on a GPU is shown: device events, and a write bound on a device, need one."
 _TYPES = ("fp16", "uint8")  # of results other than float32, as names of methods carry them
 _DRAWN = ("visdrone", "uniform")
-# Inches: a bar, what a row of panels has besides, and a legend.
+# Inches: a method, what a row of panels has besides, and a legend.
 _BAR, _ROW, _LEGEND = 0.2, 0.75, 0.25
 
 
@@ -91,7 +91,7 @@ def device(frame: Frame) -> Figure:
     why = {view.name: without_time(view, panels.values()) for view, panels in drawn.items()}
     note = " ".join(f"No time on {name}. {text}." for name, text in why.items() if text)
     most = [max(len(measured(view, key)) for key in panels.values()) for view, panels in drawn.items()]
-    rest = _ROW * len(drawn) + _LEGEND + style.note_height(note)
+    rest = _ROW * len(drawn) + _LEGEND
     bar = style.row_height(_BAR, sum(most), rest)
     result, parts, legend = style.stacked([_ROW + bar * count for count in most], _LEGEND, note)
     for part, (view, panels), room in zip(parts, drawn.items(), most, strict=True):
@@ -100,22 +100,19 @@ def device(frame: Frame) -> Figure:
             _times(axis, view, key, room)
             axis.set_title(human(ARENA_WORKLOADS, name), fontsize=8, fontweight="normal")
         style.heading(part, f"{view.name}: n = {next(iter(panels.values())).n}")
-    same = {"Same answer as the reference": {"facecolor": GREY, "edgecolor": GREY}}
+    same = {"Same answer as the reference": {"color": GREY}}
     style.legend_of_looks(legend, same | style.DIFFERENT)
     return result
 
 
 def _times(axis: Axes, view: View, key: Key, room: int) -> None:
-    """Draw the bars of one comparison in the order of the arena, with values beside them; there is room for as many
+    """Draw the times of one comparison in the order of the arena, with values beside them; there is room for as many
     as the panel beside it has."""
     times = {method: number for method, (number,) in measured(view, key).items()}
     values = [number.value for number in times.values()]
     left = min(values) / 2
     for index, (method, number) in enumerate(times.items()):
-        color = METHOD_COLORS.get(method, GREY)
-        look = {"facecolor": "white", "hatch": style.HATCH} if number.differs else {"facecolor": color}
-        error = {"ecolor": BLACK, "elinewidth": 0.9, "capsize": 1.5}
-        bars.bar(axis, index, number, left=left, error=error, height=0.68, linewidth=0.8, edgecolor=color, **look)
+        bars.dot(axis, index, number, color=METHOD_COLORS.get(method, GREY), hollow=number.differs)
         bars.beside(axis, index, bars.end_of(number), quantity_text(number.value, number.unit), fontsize=6)
     axis.set(xscale="log", xlabel="Device, all boxes (ms)")
     axis.set_xlim(left, max(values) * (max(values) / left) ** 0.35)
@@ -180,17 +177,24 @@ def _on_gpus(frame: Frame) -> str:
     return f"Measured on: {names}." if names else "Nothing was measured on a GPU."
 
 
+def _synthetic(frame: Frame) -> bool:
+    """Say whether a GPU that is drawn was given generated boxes."""
+    drawn = [view for view in views(frame, STUDY) if any(shown(view, name, "device") for name in _DRAWN)]
+    return any(view.fact("synthetic") == "yes" for view in drawn)
+
+
 CHARTS = {
     "arena_device": Chart(
         device,
-        "Time on the device alone, method by method, on a GPU. Hatched: the answer differs from the reference. Methods "
-        "without a time are named below the bars, with the reason.",
+        "Time on the device alone, method by method, on a GPU. Hollow: the answer differs from the reference.",
         footer=_on_gpus,
+        synthetic=_synthetic,
     ),
     "arena_bound_share": Chart(
         bound_share,
         "Share of the write bound by number of boxes, for the methods with the same answer, each against the time that "
         "filling its own output takes.",
         footer=_on_gpus,
+        synthetic=_synthetic,
     ),
 }

@@ -335,8 +335,8 @@ REPORT = StudyReport(
     figures={
         "power_decomposition": Chart(
             look.draw_decomposition,
-            "Ratios of energy taken apart: on the logarithmic axis the bars of time and power add up to that of "
-            "energy. Where a voltage was read as power, the bar of power is missing.",
+            "Ratios of energy taken apart: energy is time times power. Where a voltage was read as power, power hardly "
+            "changes.",
             published=True,
             footer=look.footer,
         )

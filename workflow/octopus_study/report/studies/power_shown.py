@@ -169,7 +169,7 @@ PACED_TABLE = Spec(
 _PART_NAMES = {"time": "Time", "power": "Power", "energy": "Energy = time \u00d7 power"}
 _PART_COLORS = {"time": SKY, "power": ORANGE, "energy": BLACK}
 _SOME_COUNTS, _OF_LIBRARIES = (100, 1000, 5000), 1000
-_BAR, _ROOM = 0.27, 1.6  # height of a bar; space for its value, in longest bars
+_BAR, _ROOM = 0.27, 1.6  # between two marks; space for a value, in the farthest from 1
 _TABLES = {
     "First table: a voltage read as power": "power_voltage_misread",
     "Third table: voltage \u00d7 current": STUDY,
@@ -195,7 +195,7 @@ def draw_decomposition(frame: Frame) -> Figure:
     for axis, (title, rows) in zip(axes, panels.items(), strict=True):
         _decomposition(axis, rows)
         style.title(axis, title, 92 // len(panels))
-    style.legend_of(legend, list(axes), 3)
+    style.legend_of_looks(legend, {_PART_NAMES[part]: {"color": _PART_COLORS[part]} for part in PARTS})
     return result
 
 
@@ -218,14 +218,13 @@ def _decomposition(axis: Axes, rows: Ratios) -> None:
     logs = [math.log(number.value) for parts in rows.values() for number in parts]
     position, ticks, last = 0.0, {}, ""
     for (group, n), parts in rows.items():
-        if group != last:  # its heading starts at the axis, above the bars
+        if group != last:  # its heading starts at the axis, above the marks
             look = {"fontsize": 7, "style": "italic", "va": "center", "bbox": {"facecolor": "white", "lw": 0, "pad": 1}}
             axis.annotate(group, (0.015, position + 0.1), xycoords=("axes fraction", "data"), **look)
             position, last = position + 0.75, group
         ticks[position] = f"n = {n}"
         for index, (part, number) in enumerate(zip(PARTS, parts, strict=True)):
-            look = {"height": _BAR * 0.9, "color": _PART_COLORS[part], "label": _PART_NAMES[part]}
-            bars.ratio(axis, position + _BAR * (index - 1), number, fontsize=6, **look)
+            bars.ratio(axis, position + _BAR * (index - 1), number, color=_PART_COLORS[part])
         position += 1.05
     axis.set(xscale="log", xlabel="Ratio (left of 1\u00d7: less)")
     reach = max(map(abs, logs))

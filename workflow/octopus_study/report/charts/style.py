@@ -167,11 +167,6 @@ def heading(part: Any, text: str) -> None:
     part.suptitle(text, fontsize=8.5, fontweight="bold", x=0.005, ha="left")
 
 
-def gap(axis: Axes, sentence: str, height: float = 0.5, **options: Any) -> None:
-    """Write a sentence in the middle of a panel in which there is nothing to draw."""
-    axis.annotate(sentence, (0.5, height), xycoords="axes fraction", ha="center", color=GREY, **options)
-
-
 def words(figure: Figure, sentence: str) -> Figure:
     """Write a sentence where there is nothing to draw."""
     figure.clear()

@@ -50,12 +50,14 @@ def scaling(frame: Frame) -> Figure:
     if not shown:
         return style.empty(NO_TIMES)
     note = " ".join(filter(None, (_note(view) for view in shown)))
-    result, parts, legend = style.stacked(style.per_machine(2.15, len(shown)), 0.4, note)
+    result, parts, legend = style.stacked(style.per_machine(1.95, len(shown)), 0.4, note)
+    # A line needs two points.
+    panels = [name for name in DISTRIBUTIONS if any(len(timed(view, name)) > 1 for view in shown)]
     drawn = []
     for part, view in zip(parts, shown, strict=True):
-        axes = part.subplots(1, len(UNEVEN), squeeze=False, sharey=True)[0]
+        axes = part.subplots(1, len(panels), squeeze=False, sharey=True)[0]
         style.heading(part, f"{view.name}: multiply, float32")
-        for axis, name in zip(axes, UNEVEN, strict=True):
+        for axis, name in zip(axes, panels, strict=True):
             _ratios(axis, view, name)
         axes[0].set(yscale="log", ylabel="Ratio of times")
         low, high = axes[0].get_ylim()
@@ -92,10 +94,11 @@ def _ratios(axis: Axes, view: View, distribution: str) -> None:
     axis.set(xscale="log", xlabel="Items")
     keys = timed(view, distribution)
     counts = [key.n for key in keys]
-    axis.set_xticks(counts, [f"{n // 1000} K" if n >= 1000 else str(n) for n in counts])
+    named = [n for n in counts if 2 * n not in counts and n / 1.5 not in counts]  # labels need room
+    axis.set_xticks(named, [f"{n // 1000} K" if n >= 1000 else str(n) for n in named])
     axis.set_xticks([], minor=True)
+    axis.set_visible(bool(keys))
     if not keys:
-        style.gap(axis, "Not measured", 0.55, fontsize=7)
         return
     for label, (pair, named, dashes) in _LINES.items():
         method, other = _pair(view, pair)

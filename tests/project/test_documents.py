@@ -24,7 +24,7 @@ FOLDERS = ("docs", "docs/integrations")
 PAGES = tuple(f"{folder}/{path.name}" for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.md")))
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", *PAGES)
 # Pages with examples, which follow each other on a page; those with torch run in tests/library/test_docs.py.
-EXAMPLES = ("README.md", "docs/running.md", "docs/tutorial.md", "docs/crops.md", "docs/images.md", "docs/tiles.md")
+EXAMPLES = ("README.md", "docs/running.md", "docs/tutorial.md", "docs/crops.md", "docs/images.md")
 # Where documents name code; elsewhere they also name what a run writes.
 CODE = ("config/", "docs/", "notebooks/", "octopus/", "profiles/", "tests/", "workflow/")
 # Written in two parts, so that this file doesn't hold them.

@@ -14,7 +14,7 @@ from octopus_study.power.judges import FAILED, JUDGES, PASSED, Verdict
 from octopus_study.power.lint import LINTS
 
 Patch = pytest.MonkeyPatch
-PAGE = Path(__file__).parents[3] / "docs" / "power_checks.md"
+PAGE = Path(__file__).parents[3] / "docs" / "power.md"
 # The page's two tables: by check the stage at which it is first asked, and by misreading the check that stops it.
 ROWS = [line.strip("| ").split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines() if line[:3] == "| `"]
 STAGES = {row[0].strip("`"): row[1] for row in ROWS if "`" not in row[3]}

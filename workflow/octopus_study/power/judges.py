@@ -213,7 +213,7 @@ def _verdict(holds: bool, detail: str) -> Verdict:
     return Verdict(PASSED if holds else FAILED, detail)
 
 
-# By the rule that each asks for, in this order; docs/power_checks.md tells what a rule stops.
+# By the rule that each asks for, in this order; docs/power.md tells what a rule stops.
 JUDGES: dict[str, Callable[[Evidence], Verdict]] = {
     "readable": _readable,
     "plausible-range": _plausible,

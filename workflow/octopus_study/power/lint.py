@@ -292,7 +292,7 @@ def _name(row: pd.Series) -> str:
     return ", ".join(filter(None, [*parts, f"block {row['block']}" if row.get("layer") and "block" in row else ""]))
 
 
-# By the rule that each asks for, in this order; docs/power_checks.md tells what a rule stops.
+# By the rule that each asks for, in this order; docs/power.md tells what a rule stops.
 LINTS: dict[str, Callable[[Table], str]] = {
     "typed-units": _units,
     "scope": _scope,

@@ -21,7 +21,7 @@ _MADE_HERE = object()
 
 
 class RefusedError(MeasureError):
-    """A number was refused: the message says why, and `check` is the rule, as docs/power_checks.md has it."""
+    """A number was refused: the message says why, and `check` is the rule, as docs/power.md has it."""
 
     def __init__(self, reason: str, check: str = "readable") -> None:
         super().__init__(reason)

@@ -271,7 +271,6 @@ class CropResize(torch.nn.Module):
         return crop_resize(frame, boxes, self.size, frame_index=frame_index, flip=flip, count=count, **self.options)
 
     def extra_repr(self) -> str:
-        """Size and options, as the module is printed."""
         return ", ".join([f"size={self.size}", *(f"{name}={value}" for name, value in self.options.items())])
 
 

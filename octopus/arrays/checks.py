@@ -37,7 +37,6 @@ _hinted: set[str] = set()
 
 
 def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    """A word must be one of a few."""
     if not isinstance(value, str) or value not in allowed:
         raise InputError(f"{name}={shown(value)} is unknown; use one of {', '.join(allowed)}")
 
@@ -63,7 +62,6 @@ def checked_size(size: Any) -> tuple[int, int]:
 
 
 def is_count(value: Any) -> bool:
-    """Whether a value is one integer, of Python or NumPy."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
@@ -80,7 +78,6 @@ def channels_first(shape: tuple[int, ...]) -> bool:
 
 
 def check_return_transform(letterbox: bool, return_transform: bool) -> None:
-    """Of letterboxed items alone there is one."""
     if return_transform and not letterbox:
         raise InputError("return_transform=True is for letterbox=True, whose items it leads back; leave it out")
 
@@ -177,7 +174,6 @@ class OneAtATime:
 
 
 def at_work() -> InputError:
-    """What a second thread is told."""
     return InputError(
         "this plan is at work in another thread, and both would write to one memory; make a plan per thread"
     )

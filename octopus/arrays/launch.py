@@ -33,8 +33,6 @@ class Boxes(NamedTuple):
 
 
 class Cuda(NamedTuple):
-    """What a launch on a GPU needs beside its arguments."""
-
     function: int
     geometry: tuple[int, ...]
     ordinal: int

@@ -66,8 +66,6 @@ class Raster(NamedTuple):
 
 
 class _Memory:
-    """A raster as NumPy takes it."""
-
     def __init__(self, raster: Raster) -> None:
         self.owner = raster.owner
         self.__array_interface__ = {
@@ -92,7 +90,6 @@ def rgb(image: Any, on_white: bool = True) -> Any:
 
 
 def is_transparent(image: Any) -> bool:
-    """Whether pixels of an image may be."""
     plain = image.mode in ("RGB", "L") or "A" not in image.getbands()
     return not plain or image.info.get("transparency") is not None
 

@@ -61,7 +61,6 @@ class PlanMemory(Place):
         return queue
 
     def _move(self, queue: Any) -> None:
-        """Go on on another stream, behind the work on the one before."""
         if is_capturing(queue):  # a graph can't wait for what is not in it, and its work is done elsewhere
             return
         from octopus.backends.cuda.memory import DeviceArray
@@ -134,7 +133,6 @@ class Plan:
                 self._queue.sync()
 
     def _head(self, own: Any, count: int) -> Any:
-        """The first items of memory from `_new`, without a copy."""
         if own is None:
             raise InputError("this plan was made with allocate=False and has no memory of its own; pass out=")
         return head_of(own, count)

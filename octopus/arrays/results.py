@@ -27,8 +27,6 @@ _kept: list[_Block] = []  # the oldest first
 
 
 class _Block:
-    """Memory for large results on the host."""
-
     def __init__(self, nbytes: int) -> None:
         # NumPy asks the system for large pages, torch doesn't: to touch new memory first takes it three times as long.
         self.bytes = np.empty(nbytes, np.uint8)
@@ -73,7 +71,6 @@ def host_memory(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def check_family(model: ArrayView, dtype: str) -> None:
-    """Refuse results that the library of `model` has no arrays for."""
     if dtype == BFLOAT16 and model.family != "torch":
         raise InputError(
             f"dtype=bfloat16 makes tensors of torch, but the arrays are of {model.family}; ask for float32 or "
@@ -210,7 +207,6 @@ def maker(model: ArrayView, shape: tuple[int, ...], dtype: str) -> Callable[[int
 
 
 def check_memory(needed: int, free: int, where: str, advice: str = ADVICE) -> None:
-    """Refuse what can't be allocated before anything is."""
     if needed > free:
         raise OutOfMemoryError(f"{needed:,} bytes are needed on {where}, {free:,} are free; {advice}")
 

@@ -37,7 +37,6 @@ def check_ordinals(*arrays: ArrayView) -> None:
 
 
 def handle_of(stream: Any) -> int:
-    """The handle of a stream of any library."""
     return int(backends.cuda.stream_of(stream).handle)
 
 
@@ -51,7 +50,6 @@ def where(model: ArrayView) -> Callable[[], int]:
 
 
 def device_for(frame: ArrayView, device: Any, name: str = "frame") -> str:
-    """Where to work on this frame, or what else the caller calls it."""
     if frame.device == "cuda":
         if backends.kind_of(device)[0] == "cpu":
             raise InputError(f"{name} is on the GPU but device='cpu' was asked for; copy it to the host first")
@@ -107,7 +105,6 @@ def is_current(stream: Any, model: ArrayView) -> bool:
 
 @cache
 def _torch_handle() -> Callable[[int | None], int]:
-    """What tells the handle of torch's current stream of a GPU."""
     import torch
 
     raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)

@@ -67,7 +67,6 @@ class ArrayView:
 
     @property
     def contiguous(self) -> bool:
-        """Whether the elements lie in C order without gaps."""
         expected = c_strides(self.shape, self.dtype)
         # The stride of an axis of length 1 is never used, and libraries put anything there.
         return math.prod(self.shape) == 0 or all(
@@ -116,7 +115,6 @@ def _reach(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> t
 
 @lru_cache(maxsize=256)
 def c_strides(shape: tuple[int, ...], dtype: np.dtype) -> tuple[int, ...]:
-    """Strides in bytes of a C-contiguous array."""
     strides, step = [], dtype.itemsize
     for side in reversed(shape):
         strides.append(step)
@@ -268,7 +266,6 @@ def _describe_unreadable(tensor: Any, name: str) -> str:
 
 @lru_cache(maxsize=64)
 def _numpy_dtype(torch_dtype: Any) -> np.dtype | None:
-    """The dtype of that name in NumPy, if it has one."""
     try:
         return np.dtype(str(torch_dtype).removeprefix("torch."))
     except TypeError:

@@ -66,13 +66,11 @@ def _folders() -> Iterator[Path]:
 
 
 def own_dir() -> Path:
-    """The first of these."""
     return next(_folders(), Path(os.devnull))
 
 
 @cache
 def announce() -> None:
-    """Say on a terminal what takes seconds, once per process."""
     if sys.stderr is not None and sys.stderr.isatty():
         print(
             "octopus: compiling kernels, once for this machine; octopus.warm_up() does it beforehand", file=sys.stderr
@@ -109,7 +107,6 @@ def _version(package: str) -> str:
 
 
 def load(name: str) -> str | None:
-    """The stored text of that name, or None."""
     stored = load_bytes(name)
     try:
         return None if stored is None else stored.decode()
@@ -118,7 +115,6 @@ def load(name: str) -> str | None:
 
 
 def load_bytes(name: str) -> bytes | None:
-    """What is stored under that name, or None."""
     for folder in _folders():
         with suppress(OSError):
             stored = (folder / name).read_bytes()
@@ -168,7 +164,6 @@ def store(name: str, content: str | bytes) -> None:
 
 @cache
 def _warn(folder: Path, reason: str, spare: Path | None) -> None:
-    """Once per process and reason."""
     where = f"are kept in {spare} instead" if spare else "are not kept, and each process compiles them again"
     log.warning("%s is not used (%s): compiled kernels %s; set OCTOPUS_CACHE_DIR", folder, reason, where)
 

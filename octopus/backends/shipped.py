@@ -37,7 +37,6 @@ def ptx(name: str, capability: tuple[int, int]) -> str | None:
 
 
 def key(name: str, capability: tuple[int, int]) -> str:
-    """What stands for a kernel in its file."""
     return f"{name}-sm_{capability[0]}{capability[1]}"
 
 
@@ -63,7 +62,6 @@ def save(folder: Path, kernels: Mapping[str, str], code: Mapping[str, bytes]) ->
 
 @cache
 def _fresh(kind: str) -> bool:
-    """Whether there are kernels, of the sources that are installed."""
     try:
         found = (FOLDER / f"{kind}.digest").read_text().strip()
     except OSError:

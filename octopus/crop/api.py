@@ -440,7 +440,6 @@ def _crop(frame: Any, boxes: Any, size: Sizes, out: Any, stream: Any, options: d
 
 
 def _crop_valid(frame: Any, boxes: Any, size: Sizes, out: Any, stream: Any, options: dict[str, Any]) -> Any:
-    """A call that may have boxes which can't be cut out."""
     invalid, listed = options.pop("invalid"), isinstance(frame, (list, tuple))
     checks.check_choice("invalid", invalid, check.INVALID)
     call = partial(_crop, out=out, stream=stream)
@@ -534,7 +533,6 @@ def _crop_anew(frame: Any, boxes: Any, out: Any, stream: Any, options: dict[str,
 
 
 def _check_kind(frame: ArrayView, boxes: ArrayView, items: Items) -> None:
-    """Refuse what no kernel reads, before one is made."""
     if boxes.device == "cuda":
         check.check_gpu_boxes(boxes)
     check.check_frame_index(items.frame_index, frame, boxes.shape[0], boxes.device)

@@ -40,12 +40,10 @@ class Items(NamedTuple):
 
     @property
     def named(self) -> dict[str, ArrayView]:
-        """Those that are given."""
         return {name: array for name, array in zip(ITEM_NAMES, self, strict=True) if array is not None}
 
     @property
     def arrays(self) -> Iterator[ArrayView]:
-        """Those that are given."""
         return (array for array in self if array is not None)
 
     @property
@@ -82,7 +80,6 @@ class Call(NamedTuple):
 
     @property
     def addresses(self) -> list[int]:
-        """Of these."""
         return [array.pointer for array in self.arrays]
 
     def part(self, first: int, last: int) -> Call:
@@ -279,7 +276,6 @@ def _frame(width: int, height: int) -> str:
 
 @np.errstate(invalid="ignore", over="ignore")
 def box_faults(boxes: np.ndarray, width: int, height: int, outside: str) -> Faults:
-    """What may be wrong with boxes (N, 4)."""
     x1, y1, x2, y2 = columns = boxes.T
     beyond = (x1 < 0) | (y1 < 0) | (x2 > width) | (y2 > height)
     apart = (x1 >= width) | (y1 >= height) | (x2 <= 0) | (y2 <= 0)
@@ -310,7 +306,6 @@ def box_faults(boxes: np.ndarray, width: int, height: int, outside: str) -> Faul
 
 @np.errstate(invalid="ignore", over="ignore")
 def map_faults(maps: np.ndarray, width: int, height: int, outside: str, size: tuple[int, int]) -> Faults:
-    """What may be wrong with affine maps (N, 2, 3)."""
     corners = np.array([[x, y, 1] for x in (0, size[1] - 1) for y in (0, size[0] - 1)], np.float64)
     positions = maps.astype(np.float64) @ corners.T  # (N, 2, 4): a map's extremes are at the corners
     reached = (np.abs(maps) * np.array([size[1] - 1, size[0] - 1, 1], np.float32)).sum(axis=2)
@@ -327,7 +322,6 @@ def map_faults(maps: np.ndarray, width: int, height: int, outside: str, size: tu
 
 @np.errstate(invalid="ignore", over="ignore")
 def quad_faults(quads: np.ndarray, width: int, height: int, outside: str) -> Faults:
-    """What may be wrong with quadrilaterals (N, 4, 2)."""
     corners = quads.astype(np.float64)
     onward, backward = (np.roll(corners, by, axis=1) - corners for by in (-1, 1))
     turns = onward[..., 0] * backward[..., 1] - backward[..., 0] * onward[..., 1]
@@ -430,7 +424,6 @@ def is_varied(frame: Any, boxes: Any, size: Any, pad_to: Any, box_shape: tuple[i
 
 
 def are_sizes(size: Any) -> bool:
-    """Whether each item has a size of its own."""
     if isinstance(size, (list, tuple)) and not isinstance(size, FitHeight):
         return bool(size) and all(isinstance(each, (list, tuple, np.ndarray)) for each in size)
     return isinstance(size, FitHeight) or getattr(size, "ndim", 0) == 2
@@ -442,12 +435,10 @@ def is_readable(boxes: ArrayView) -> bool:
 
 
 def are_maps(shape: tuple[int, ...]) -> bool:
-    """Whether boxes of a good shape are affine maps."""
     return len(shape) == 3
 
 
 def check_box_shape(shape: tuple[int, ...], dtype: np.dtype) -> None:
-    """Boxes are (N, 4) numbers, affine maps (N, 2, 3)."""
     if shape[1:] not in BOX_SHAPES:
         remedy = "affine maps have (N, 2, 3), no boxes are numpy.empty((0, 4))"
         if shape in BOX_SHAPES:

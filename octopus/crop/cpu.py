@@ -138,7 +138,6 @@ class CpuEngine:
 
 
 def _memory_at(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """An array over memory that something else keeps alive."""
     nbytes = math.prod(shape) * dtype.itemsize
     return np.ndarray(shape, dtype, memoryview((ctypes.c_char * nbytes).from_address(address)))
 

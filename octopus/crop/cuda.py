@@ -77,7 +77,6 @@ class Launcher:
         return False
 
     def preload(self, model: ArrayView, box_dtype: str, index_dtype: str) -> None:
-        """Load the kernel for frames like `model`."""
         self.kernel(model, 0, Variant(box_dtype, index_dtype))
 
     def prepare(self, call: Call, there: Any = None) -> PreparedLaunch:
@@ -254,7 +253,6 @@ def upload_capacity(max_boxes: int, indexed: bool, box_bytes: int = BOX_BYTES) -
 
 
 def upload_bytes(max_boxes: int, indexed: bool) -> tuple[int, int]:
-    """Device memory for as many boxes or maps, and for their index."""
     boxes = max(size * upload_capacity(max_boxes, indexed, size) for size in (BOX_BYTES, MAP_BYTES))
     return boxes, INDEX_BYTES * indexed * upload_capacity(max_boxes, indexed)
 

@@ -98,8 +98,6 @@ class VideoView(ArrayView):
 
 
 class Planes:
-    """What NV12 and P010 have in common."""
-
     kind: ClassVar[str]
 
     def __init__(self, y: Any, uv: Any, *, matrix: Matrix | None = None, range: Range | None = None) -> None:
@@ -164,7 +162,6 @@ class P010(Planes):
 
 
 def video_view(frame: Planes) -> VideoView:
-    """Describe a frame of video without copying it."""
     y, uv = view(frame.y, "frame.y"), view(frame.uv, "frame.uv")
     kind, dtype = frame.kind.upper(), VIDEO_DTYPES[frame.kind]
     for plane, name in ((y, "y"), (uv, "uv")):
@@ -232,7 +229,6 @@ class FrameSpec(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As part of a file's name."""
         order = "" if self.order == "RGB" else f"-{self.order.lower()}"
         return f"{self.dtype}x{self.channels}{order}"
 
@@ -258,7 +254,6 @@ def pillow_frame(frame: Any, options: dict[str, Any]) -> Any:
 
 
 def frame_view(frame: Any) -> ArrayView:
-    """A frame, several in one array, or one of video."""
     if isinstance(frame, Planes):
         return video_view(frame)
     if isinstance(frame, (list, tuple)):

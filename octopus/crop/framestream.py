@@ -40,7 +40,6 @@ class _Slot:
 
 
 def _frame_in(held: Any, model: ArrayView) -> Any:
-    """A frame like `model` in an array of NumPy or a `DeviceArray`."""
     if not isinstance(model, VideoView):
         return held
     height, width, _ = model.shape

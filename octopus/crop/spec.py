@@ -21,8 +21,6 @@ MAX_LETTERBOX_SIDE = 2**22  # `geometry.inner_size` rounds exactly up to here
 
 
 class TorchDtype(Protocol):
-    """A `torch.dtype`."""
-
     @property
     def is_floating_point(self) -> bool: ...
 
@@ -80,14 +78,10 @@ class CallOptions(Options, ItemOptions, total=False):
 
 
 class PlanOptions(Options, total=False):
-    """Those of `CropPlan` and `FrameStream`."""
-
     return_transform: bool
 
 
 class RunOptions(ItemOptions, total=False):
-    """Those of `CropPlan.run`."""
-
     mean: Any
     std: Any
 
@@ -153,14 +147,12 @@ class Kernel(NamedTuple):
 
     @property
     def streams(self) -> bool:
-        """Whether the streaming CUDA kernel can do it."""
         if self.pad_mode or self.samples or (self.antialias and self.frame.dtype in VIDEO_DTYPES):
             return False
         return self.frame.channels in (1, 3, 4) and self.frame.dtype != "float32"
 
     @property
     def samples(self) -> bool:
-        """Whether the kernels that make each pixel by itself do it."""
         return self.maps or self.quads or self.filter != "bilinear"
 
     @property
@@ -172,7 +164,6 @@ class Kernel(NamedTuple):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Keyword arguments with which all CUDA kernels are built."""
         return {
             "edge": self.edge, "antialias": self.antialias, "letterbox": self.letterbox, "indexed": self.frame.indexed,
             "order": self.frame.order,
@@ -180,7 +171,6 @@ class Kernel(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As part of a file's name."""
         options = {"image": self.edge == "image", "antialias": self.antialias, "letterbox": self.letterbox,
                    "frames": self.frame.indexed, f"pad-{self.pad_mode}": bool(self.pad_mode),
                    self.filter: self.samples, "maps": self.maps, "quads": self.quads}  # fmt: skip
@@ -241,11 +231,9 @@ class CropOptions:
 
     @property
     def is_padded(self) -> bool:
-        """Whether items have pixels of `pad_value`."""
         return self.letterbox or self.padded or (self.outside, self.pad_mode) == ("pad", "constant")
 
     def check_maps(self, kind: str = "maps") -> None:
-        """Refuse what affine maps, or quadrilaterals, don't take."""
         what = {"maps": "(N, 2, 3) are affine maps", "quads": "(N, 4, 2) are quadrilaterals"}[kind]
         for name, usual in (("edge", "box"), ("antialias", False), ("letterbox", False)):
             found = getattr(self, name)
@@ -293,12 +281,10 @@ class CropSpec:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether values are those of the frame, not normalised."""
         return bool(np.all(self.gain == 1) and np.all(self.bias == 0))
 
     @cached_property
     def kernel(self) -> Kernel:
-        """Which compiled kernel does this."""
         options = self.options
         pad_mode = options.pad_mode if options.outside == "pad" else ""
         return Kernel(

@@ -50,12 +50,10 @@ class Given(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What they are."""
         return check.KINDS[self.shape]
 
     @property
     def there(self) -> bool:
-        """Whether the boxes are on the GPU."""
         return self.boxes[0].device == "cuda"
 
 
@@ -178,7 +176,6 @@ class VariedPlan(Plan):
         return np.broadcast_to(np.array(size, np.int64), (most, 2))
 
     def _layout(self, sizes: Numbers) -> Layout:
-        """Where crops of these sizes go."""
         count, channels, pad_to, outer = len(sizes), self.spec.frame.channels, self._pad_to, sizes
         if pad_to == LARGEST:
             pad_to = tuple(sizes.max(axis=0, initial=1).tolist())
@@ -207,7 +204,6 @@ class VariedPlan(Plan):
         return own + self.max_boxes * (ITEM.itemsize + ELSE_BYTES + 16 * self.spec.options.letterbox)
 
     def call(self, frame: Any, boxes: Any, out: Any, stream: Any, options: dict[str, Any]) -> Any:
-        """A run of a `CropPlan`."""
         checks.check_known("run", options, RUN_OPTIONS)
         if out is self._out is None:
             self._head(None, 0)  # which refuses that
@@ -244,7 +240,6 @@ class VariedPlan(Plan):
         return RaggedBatch.from_arrays(result, np.concatenate(sides, axis=1))
 
     def _memory_of(self, own: Any, shape: tuple[int, ...], dtype: str, stream: Any) -> Any:
-        """The first of the plan's memory, or new memory."""
         if own is not None:
             return self._head(own, shape[0])
         queue = None
@@ -255,7 +250,6 @@ class VariedPlan(Plan):
         return result_memory(self._model, shape, dtype, queue)
 
     def _check(self, given: Given) -> None:
-        """Refuse what the plan is not for."""
         kind, wanted = self._kind, (self._model.device, *self.spec.frame[:2])
         if given.kind != kind:
             raise InputError(f"the plan is for {kind}, found {given.kind}; make one with the box_shape {given.shape}")
@@ -300,7 +294,6 @@ class VariedPlan(Plan):
         return self._rule.sizes(values)
 
     def _execute(self, given: Given, values: Any, layout: Layout, results: list[ArrayView], stream: Any) -> None:
-        """Write the items' records, and have them done."""
         frames, item, step = given.frames, given.frames[0].dtype.itemsize, int(np.prod(given.shape))
         shapes = np.array([frame.shape for frame in frames])
         pitches, pointers = np.array([(frame.strides[0], frame.pointer) for frame in frames]).T
@@ -342,7 +335,6 @@ def planned(frame: Any, box_shape: tuple[int, ...], options: dict[str, Any]) -> 
 
 
 def crop(frame: Any, boxes: Any, out: Any, stream: Any, options: dict[str, Any]) -> Any:
-    """A call of `crop_resize` whose items have records."""
     given = read(frame, boxes, options)
     size, device = options.pop("size"), options.pop("device", "auto")
     plan = VariedPlan(given, len(given.numbers), size, device, allocate=False, stream=stream, **options)

@@ -63,7 +63,6 @@ class Pattern:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the result."""
         return math.prod(self.items.shape) * itemsize(self.spec.dtype)
 
     def new(self, out: Any, queue: Any) -> Results:
@@ -91,7 +90,6 @@ class Pattern:
         return Results(out, *(None if array is None else view(array, "result") for array in arrays[1:]))
 
     def answer(self, arrays: Results) -> Any:
-        """What the caller gets."""
         out, transform, mask = arrays
         if self.shapes is None:
             return out if transform is None else (out, transform)
@@ -116,7 +114,6 @@ class PreparedImages(NamedTuple):
     place: Place
 
     def run(self, found: Found, geometry: Geometry) -> Any:
-        """The result; None if the call is to go the long way."""
         stream = self.where()
         if stream != self.place.handle:
             return None
@@ -181,7 +178,6 @@ def result_model(model: ArrayView, where: str, library: str | None = None) -> Ar
 
 
 def make_engine(operation: str, given: Mapping[str, Any], geometry: Geometry, device: str) -> Any:
-    """The engine for images like these."""
     spec = make_spec(geometry.dtype, geometry.channels, operation, **given)
     if device == "cpu":
         from octopus.images.cpu import CpuEngine
@@ -259,7 +255,6 @@ def table_of(geometry: Geometry, items: Items, pointers: Columns, count: int = 0
 
 
 def run_on_host(pattern: Pattern, found: Found, results: Results) -> None:
-    """Do a call on the CPU."""
     pattern, found = vertical_pass(pattern, found, run_on_host, _host_bytes)
     spec, items, joined = pattern.spec, pattern.items, found.joined()
     table = table_of(pattern.geometry, items, joined.pointers)

@@ -118,7 +118,6 @@ class TensorKernel(SimpleKernel):
         return super().load()
 
     def prepare(self, table: NDArray[Any], like: Launch | None = None) -> Launch | None:
-        """As of `SimpleKernel`."""
         if like is None:
             found = cut(self.kind, table, self.spec.item, *_limits())
         else:

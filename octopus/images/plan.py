@@ -208,7 +208,6 @@ class ImagePlan(Plan):
         return upload
 
     def _pattern(self, images: Any, sizes: Any) -> tuple[Found, Pattern]:
-        """Look at the images, and refuse what the plan is not for."""
         found = look(images)
         key = self.engine, *calls.call_key(found, sizes)
         return found, self._memo.get(key) or keep(self._memo, key, self._checked(found, sizes), calls.MAX_CALLS)

@@ -158,7 +158,6 @@ def _fit(height: int, width: int, patch: int, most: int) -> tuple[int, int]:
 
 
 def _patches(sides: NDArray[np.float64], scale: Any, patch: int) -> NDArray[np.float64]:
-    """Patches down and across of scaled images."""
     patches: NDArray[np.float64] = np.maximum(np.ceil(sides * scale / patch), 1.0)
     return patches
 

@@ -135,7 +135,6 @@ def _rastered(images: Sequence[Any]) -> tuple[Sequence[Any], set[type]]:
 
 
 def _of_rasters(images: Sequence[Raster]) -> Found:
-    """Images of Pillow; their values count as NumPy's."""
     pointers, shapes, strides, dtypes, _, _ = zip(*images, strict=True)
     if len(set(dtypes)) > 1:
         return _of_any(images)  # which refuses them
@@ -172,7 +171,6 @@ def _of_tensors(kind: Any, images: Sequence[Any]) -> Found | None:
 
 
 def _of_any(images: Sequence[Any]) -> Found:
-    """Images of any libraries, one by one."""
     views = [view(image, f"image {number}") for number, image in enumerate(images)]
     first = views[0]
     for number, found in enumerate(views):
@@ -263,7 +261,6 @@ def _columns(found: Found, item: int) -> tuple[Columns, Columns, Any]:
 
 
 def _threes(numbers: list[Any]) -> Columns:
-    """Tuples of three integers as rows."""
     return np.fromiter(chain.from_iterable(numbers), np.int64, 3 * len(numbers)).reshape(-1, 3)
 
 
@@ -277,7 +274,6 @@ def contiguous_strides(shapes: Columns, item: int) -> Columns:
 
 
 def reach_of(shapes: Columns, strides: Columns, item: int, dense: bool) -> tuple[Any, Columns]:
-    """As of `Geometry`."""
     if dense:
         return 0, shapes[:, 0] * strides[:, 0]
     spans = (shapes - 1) * strides
@@ -346,7 +342,6 @@ def _checked_channels(
 
 
 def _describe(said: Any, shapes: Columns, steps: Columns, pointers: Columns, item: int) -> str:
-    """What is wrong with the first image that is."""
     channels, sides = shapes[0, 2], shapes[:, :2]
     wrong = np.stack([
         ((sides < 1) | (sides > MAX_SIDE)).any(axis=1), ~_may_be_channels(shapes[:, 2]), shapes[:, 2] != channels,

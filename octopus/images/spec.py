@@ -50,14 +50,10 @@ class Options(TypedDict, total=False):
 
 
 class EachOptions(Options, total=False):
-    """Of `resize_each`."""
-
     layout: Layout
 
 
 class ResizeOptions(EachOptions, total=False):
-    """Of `resize`."""
-
     letterbox: bool
     return_transform: bool
     pad_value: Any
@@ -66,8 +62,6 @@ class ResizeOptions(EachOptions, total=False):
 
 
 class RowOptions(Options, total=False):
-    """Of `patch_rows`."""
-
     patch: int
     merge: int | None
     temporal: int | None
@@ -185,7 +179,6 @@ def make_spec(source: str, channels: int, operation: str, /, **given: Any) -> Im
 
 
 def _of_batch(asked: dict[str, Any]) -> dict[str, Any]:
-    """What `resize` alone is asked for."""
     item = checked_size(asked["size"])
     letterbox, back = (switch(name, asked[name]) for name in ("letterbox", "return_transform"))
     check_return_transform(letterbox, back)
@@ -212,7 +205,6 @@ def _of_batch(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_rows(asked: dict[str, Any]) -> dict[str, Any]:
-    """What `patch_rows` alone is asked for."""
     usual = 1 if asked["order"] == "PPC" else 2
     made = {"patch": asked["patch"], "row_multiple": asked["row_multiple"]}
     made |= {name: usual if asked[name] is None else asked[name] for name in ("merge", "temporal")}
@@ -243,5 +235,4 @@ def capacity_of(operation: str, spec: ImageSpec, images: int, pixels: Any, rows:
 
 
 def item_shape(spec: ImageSpec) -> tuple[int, int, int]:
-    """Of an item of a batch."""
     return (spec.channels, *spec.item) if spec.layout == "NCHW" else (*spec.item, spec.channels)

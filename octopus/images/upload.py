@@ -150,7 +150,6 @@ class Packing:
 
 
 def _made(pieces: Columns) -> Columns:
-    """Bytes that pieces become."""
     made: Columns = np.where(pieces[4], pieces[3] // 4 * 3, pieces[3])
     return made
 
@@ -259,7 +258,6 @@ class Upload:
 
 
 def upload_of(pattern: Pattern, found: Found) -> Upload:
-    """The upload of a pattern, made once."""
     pattern.upload = pattern.upload or Upload(pattern, found)
     made: Upload = pattern.upload
     return made
@@ -311,7 +309,6 @@ def _send(pattern: Pattern, found: Found, results: Results, queue: Any) -> None:
 
 
 def vertical_pass_on(queue: Any, pattern: Pattern, found: Found) -> tuple[Pattern, Found]:
-    """`vertical_pass`, on a stream where images lie on its GPU."""
     return vertical_pass(
         pattern, found, lambda first, part, made: _send(first, part, made, queue),
         lambda count: view(memory.DeviceArray((count,), np.uint8, stream=queue), "memory"),

@@ -50,7 +50,6 @@ def check_version(package: str, tested: Sequence[str], older: bool = False) -> b
 
 
 def is_newer(package: str, tested: Sequence[str]) -> bool:
-    """Whether a package's version comes behind those tested."""
     last = _numbers(tested[-1])
     return _numbers(_version(package))[: len(last)] > last
 
@@ -65,7 +64,6 @@ def _version(package: str) -> str:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The numbers with which a version begins."""
     return tuple(int(number) for number in re.findall(r"^\d+|(?<=\.)\d+", version)[:3])
 
 

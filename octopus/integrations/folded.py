@@ -64,7 +64,6 @@ class FoldedLayer:
     _kept: tuple[Any, Any] = None, None
 
     def forward(self, rows: Any) -> Any:
-        """Embeddings of rows of either width."""
         if rows.shape[-1] != self._fold.width:
             return super().forward(rows)  # type: ignore[misc]
         import torch
@@ -94,7 +93,6 @@ class FoldedLayer:
         return weight.to(dtype), bias.to(dtype)  # type: ignore[union-attr]
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        """In another process the class is made anew."""
         return _blank, (type(self).__mro__[2],), {**self.__dict__, "_kept": (None, None)}
 
 

@@ -122,7 +122,6 @@ class _File:
         self.error: Exception | None = None
 
     def open(self) -> None:
-        """Read the file, and its header."""
         try:
             if isinstance(self._source, PATHS):
                 with open(self._source, "rb") as file:

@@ -196,8 +196,6 @@ class _Classifier:
 
 
 class _Recogniser:
-    """Before the class of the recogniser."""
-
     def resize_norm_img(self, img: Any, max_wh_ratio: float) -> Any:
         if not isinstance(img, Line):
             return super().resize_norm_img(img, max_wh_ratio)  # type: ignore[misc]
@@ -261,7 +259,6 @@ class Line:
 
     @property
     def size(self) -> int:
-        """Number of values."""
         return math.prod(self.shape)
 
     def __deepcopy__(self, memo: Any) -> Line:
@@ -405,7 +402,6 @@ class _Session:
         return (made if isinstance(made, np.ndarray) else made.copy_to_host())[:count]
 
     def _of_shape(self, shape: tuple[int, ...]) -> Any:
-        """The session whose runs all have this shape."""
         assert self.make is not None
         with self._alone:
             found = self.of_shapes[shape] = self.of_shapes.pop(shape, None) or self.make()
@@ -467,7 +463,6 @@ def _kernel(capability: tuple[int, int]) -> Any:
 
 
 def _like(original: Any, first: type) -> Any:
-    """A copy whose class has another one before its own."""
     made = copy.copy(original)
     kind: Any = type(original)
     made.__class__ = _class(first, kind)

@@ -67,7 +67,6 @@ def batched(infer: Callable[[Any], list[Any]], size: Any, **options: Any) -> Cal
 
 
 def _lead_back(detections: Any, way: Any) -> None:
-    """Make the boxes of an item those of its slice."""
     if len(detections) == 0 or np.array_equal(way, UNCHANGED):
         return
     if detections.mask is not None or ORIENTED in detections.data:

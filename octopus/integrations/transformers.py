@@ -76,18 +76,15 @@ class Call(NamedTuple):
 
     @property
     def sides(self) -> list[tuple[int, int]]:
-        """Heights and widths."""
         begin = 1 if self.source == "CHW" else 0
         return [tuple(image.shape[begin : begin + 2]) for image in self.images]
 
     @property
     def floats(self) -> bool:
-        """Whether the images are."""
         return _dtype_text(self.images[0].dtype).startswith("float")
 
     @property
     def on_cpu(self) -> bool:
-        """Whether the CPU computes it."""
         device = self.asked.get("device")
         if device is None:
             device = getattr(self.images[0], "device", "cpu")
@@ -133,7 +130,6 @@ class Call(NamedTuple):
         return {**rows, "mean": self.fold.middle, "std": None, "scale": None}
 
     def answer(self, **values: Any) -> Any:
-        """The processor's output of these values."""
         tensors, made = self.asked["return_tensors"], _module("image_processing_utils").BatchFeature
         done = tensors == "pt" and not any(isinstance(value, (list, np.ndarray)) for value in values.values())
         return made(data=values, tensor_type=None if done else tensors)
@@ -279,7 +275,6 @@ def _rows(call: Call, rule: Callable[[], Any], **own: Any) -> Any:
 
 @cache
 def _pillow() -> int:
-    """The first number of Pillow's version."""
     return int(import_module("PIL").__version__.split(".")[0])
 
 
@@ -304,7 +299,6 @@ class Known(NamedTuple):
 
     @property
     def code(self) -> list[Any]:
-        """All of it."""
         return [*(getattr(self.owner, name) for name in self.methods), *self.functions]
 
     @property
@@ -314,7 +308,6 @@ class Known(NamedTuple):
 
     @property
     def preparing(self) -> list[Any]:
-        """That code."""
         names = (*PREPARING, "preprocess")
         return [*(getattr(self.backend, name, f"{BACKENDS}.{name}") for name in names), *CONVERTING]
 
@@ -633,7 +626,6 @@ class _Accelerated:
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """In another process the class is made anew."""
         return _restored, (type(self).__mro__[2], self.__dict__, self._dtype, self._fold)
 
 
@@ -646,7 +638,6 @@ def _same(state: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _cast(values: Any, dtype: str) -> Any:
-    """Floats of the original's output in another dtype."""
     if isinstance(values, (list, tuple)):
         return [_cast(one, dtype) for one in values]
     if "float" not in str(values.dtype):
@@ -765,7 +756,6 @@ def _has_known_preparation(kind: type, row: Known) -> bool:
 
 
 def _restored(kind: type, state: dict[str, Any], dtype: str = "float32", fold: Fold | None = None) -> Any:
-    """A stand-in for an instance of `kind` with these attributes."""
     made: Any = object.__new__(_class_of(kind, dtype, fold))
     made.__dict__.update(copy.deepcopy(state))
     return made

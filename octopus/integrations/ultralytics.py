@@ -249,7 +249,6 @@ def _crop_detections(self: Any, img: Any, dets: Any) -> list[Any]:
 
 
 def _crops_to_tensor(self: Any, crops: list[Any]) -> Any:
-    """In the place of `ReID._crops_to_tensor`."""
     try:
         given, where = _brought(crops, self.device)
         options: dict[str, Any] = {"dtype": "float16" if self.fp16 else "float32", "device": where, **LIKE_BGR}
@@ -270,7 +269,6 @@ def _brought(arrays: Sequence[Any], device: Any) -> tuple[Sequence[Any], Any]:
 
 
 def _tensor(made: Any, device: Any) -> Any:
-    """A result as a tensor on a device."""
     return import_module("torch").as_tensor(made).to(device)
 
 

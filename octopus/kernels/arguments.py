@@ -41,7 +41,6 @@ class Arguments(NamedTuple):
         return self._replace(kinds=tuple(seen.get(kind, kind) for kind in self.kinds))
 
     def place(self, name: str) -> int:
-        """Number of an argument."""
         return self.names.index(name)
 
     def words(self, values: Mapping[str, float]) -> list[int]:

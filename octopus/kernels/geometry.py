@@ -193,7 +193,6 @@ def way_back(low, extent, inner, before):
 
 
 def way_back_uncut(low, extent, inner, before):
-    """`way_back` for a box that is not cut at the frame."""
     scale = extent / np.float32(inner)
     return scale, low - np.float32(before) * scale
 

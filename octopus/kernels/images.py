@@ -34,7 +34,6 @@ SHORT_END = 1 << 15  # beyond torch's weights
 
 
 def filter_code(name: str, antialias: bool) -> int:
-    """Which of the five filters a call means; on the host."""
     return TORCH_BICUBIC if name == "bicubic" and not antialias else FILTERS[name]
 
 

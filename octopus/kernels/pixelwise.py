@@ -41,7 +41,6 @@ def column3(above, here, below):
 
 
 def blur3(left, middle, right):
-    """Mean of three columns' sums of three."""
     return ((left + middle) + right) * NINTH
 
 

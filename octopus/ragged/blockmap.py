@@ -127,7 +127,6 @@ def build(strategy: Strategy, offsets: Any, *, threshold: int = DEFAULT_THRESHOL
 
 
 def is_strategy(name: Any) -> TypeGuard[Strategy]:
-    """Whether something is the name of a strategy."""
     return isinstance(name, str) and name in STRATEGIES
 
 
@@ -178,7 +177,6 @@ def _checked(offsets: Any) -> NDArray[np.integer]:
 
 
 def group_of(operation: str, elements: int, items: int) -> str:
-    """Which of `GROUPS` a call belongs to."""
     group = "pointwise" if operation in POINTWISE else "stencil"
     return group + "_small" * (elements < SMALL * items)
 

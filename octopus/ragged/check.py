@@ -43,7 +43,6 @@ def _is_boolean(value: Any) -> bool:
 
 
 def item_number(index: Any, count: int) -> int:
-    """The place of an item, counted from the first."""
     try:
         if _is_boolean(index):
             raise TypeError
@@ -58,7 +57,6 @@ def item_number(index: Any, count: int) -> int:
 
 
 def flat_view(values: Any) -> ArrayView:
-    """View of the values: numbers, flat and contiguous."""
     if getattr(values, "is_nested", False):
         raise InputError("values must be a flat array, found a nested tensor; use RaggedBatch.from_torch")
     check_tensor(values, "values")
@@ -109,7 +107,6 @@ def kept_offsets(offsets: Any, values: ArrayView) -> Any:
 
 
 def check_sides(values: ArrayView, offsets: ArrayView) -> None:
-    """A GPU that has the offsets must have the values, too."""
     if values.device == "cpu":
         raise InputError("offsets in GPU memory need values in GPU memory, found values on the host")
     if None not in (values.ordinal, offsets.ordinal) and values.ordinal != offsets.ordinal:
@@ -143,7 +140,6 @@ def check_offsets(size: int, offsets: np.ndarray, shapes: np.ndarray | None) -> 
 
 
 def check_rising(offsets: NDArray[np.integer]) -> None:
-    """No item may end before it begins."""
     if (offsets[1:] < offsets[:-1]).any():
         item = int(np.argmax(offsets[1:] < offsets[:-1]))
         raise InputError(f"offsets must not fall: item {item} runs from {offsets[item]} to {offsets[item + 1]}")
@@ -204,7 +200,6 @@ def inverse_std(value: Any, items: int, stream: Any = None) -> Any:
 
 
 def _described(name: str, value: Any) -> ArrayView:
-    """View of a parameter that may also be a number or a list."""
     if isinstance(value, (int, float, list, tuple, np.number)):
         try:
             value = np.asarray(value)
@@ -217,7 +212,6 @@ def _described(name: str, value: Any) -> ArrayView:
 
 
 def _refuse(name: str, wrong: NDArray[np.bool_], why: str) -> None:
-    """Raise `InputError` if any is wrong, with the first item."""
     if wrong.any():
         where = f" of item {int(np.argmax(wrong))}" if wrong.ndim else ""
         raise InputError(f"the {name}{where} {why}")

@@ -77,7 +77,6 @@ def _joined_tensors(items: list[Any]) -> tuple[Any, np.ndarray]:
 
 
 def _shapes(items: list[Any]) -> np.ndarray:
-    """Of items alike."""
     kinds = {(str(item.dtype).removeprefix("torch."), item.ndim) for item in items}
     if len(kinds) > 1:
         raise InputError(f"items must share dtype and dimensions, found {sorted(kinds)}")
@@ -137,7 +136,6 @@ def to_torch(values: Any, offsets: Any, shapes: np.ndarray | None, jagged: Jagge
 
 
 def _jagged(torch: Any, flat: Any, offsets: Any, shapes: np.ndarray | None) -> Jagged:
-    """Rows of a batch that doesn't come from a nested tensor."""
     inner: tuple[int, ...] = ()
     if shapes is not None:
         if not shapes.shape[1] or (shapes[:, 1:] != shapes[:1, 1:]).any():
@@ -211,7 +209,6 @@ def _one_array(arrow: Any, array: Any) -> Any:
 
 
 def to_arrow(values: Any, offsets: np.ndarray, large: bool) -> Any:
-    """List array that shares the values; see `RaggedBatch.to_arrow`."""
     arrow = need(*ARROW)
     found = view(values, "values")
     if found.device != "cpu":

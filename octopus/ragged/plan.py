@@ -42,8 +42,6 @@ PART = 1 << 14  # elements of a part, of which a thread of the CPU takes one aft
 
 
 class Options(TypedDict, total=False):
-    """Options that operations share with `RaggedPlan`."""
-
     strategy: Strategy | Literal["auto"]
     threshold: int | None
     device: Device

@@ -29,7 +29,6 @@ class ImageSpec:
 
     @property
     def pixel(self) -> int:
-        """Bytes of a pixel."""
         return self.channels * np.dtype(self.dtype).itemsize
 
     @property
@@ -44,7 +43,6 @@ class ImageSpec:
 
 
 def image_view(image: Any) -> ArrayView:
-    """View of what should be an image."""
     check_dense(image, "image")
     return view(image, "image")
 
@@ -121,7 +119,6 @@ def checked_scale(scale: Any, dtype: str) -> float:
 
 
 def checked_nodata(nodata: Any, dtype: str) -> int | None:
-    """The value that is left out, or None."""
     found = _bare(nodata)
     if found is None:
         return None

@@ -90,7 +90,6 @@ def best_within(means: Any, sizes: Any, budget: float) -> NDArray[np.bool_]:
 
 
 def _numbers(array: Any, name: str) -> NDArray[np.float64]:
-    """A flat array of numbers on the host."""
     found = view_of(array, name)
     if len(found.shape) != 1 or found.dtype.kind not in "iuf":
         raise InputError(f"{name} must be a flat array of numbers, found {found.dtype} of shape {found.shape}")

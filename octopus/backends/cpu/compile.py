@@ -84,7 +84,6 @@ class _MethodDef(ctypes.Structure):
 
 
 def address_of(kernel: Any) -> int:
-    """Address of a kernel from `load`."""
     return ctypes.cast(kernel, ctypes.c_void_p).value or 0
 
 
@@ -153,7 +152,6 @@ def to_object(function: Callable[..., None], entry: str = "", processor: str = "
 
 
 def _optimize(module: Any, machine: Any, symbol: str) -> None:
-    """Optimise a module of which others see one function."""
     from llvmlite import binding
 
     for function in _defined(module.functions):

@@ -43,7 +43,6 @@ class _Job:
         self.over = False  # whether no thread works on it any more, nor will
 
     def join(self) -> None:
-        """Work on it, unless it is closed."""
         with self._lock:
             if not self._open:
                 return
@@ -145,7 +144,6 @@ def start(kernel: Callable[[int], Any], words: array[int], first: int, threads: 
 
 
 def refused(threads: int) -> OutOfMemoryError:
-    """What is raised if a kernel can't have memory to work in."""
     return OutOfMemoryError(
         f"a kernel was refused memory to work in, while {threads} threads were at work; use fewer threads, or ask "
         "for results with shorter rows"
@@ -265,7 +263,6 @@ def default_threads() -> int:
 
 
 def _is_worker() -> bool:
-    """Whether `multiprocessing` started this process."""
     processes = sys.modules.get("multiprocessing.process")
     return processes is not None and processes.parent_process() is not None
 

@@ -81,7 +81,6 @@ def to_ptx(kernel: Callable[..., Any], capability: tuple[int, int]) -> str:
 
 
 def entry_name(ptx: str) -> str:
-    """Name of the only kernel in a PTX text."""
     (name,) = re.findall(r"\.visible \.entry (\S+?)\(", ptx)
     return str(name)
 

@@ -85,7 +85,6 @@ def _driver_problem() -> str | None:
 
 
 def require() -> None:
-    """Raise `DeviceError` unless a GPU can be used."""
     why = missing()
     if why is not None:
         raise DeviceError(f"device='cuda' was asked for, but no GPU is usable: {why}")
@@ -93,7 +92,6 @@ def require() -> None:
 
 @cache
 def driver() -> Any:
-    """The driver's functions, imported when a GPU is first used."""
     from cuda.bindings import driver
 
     return driver
@@ -115,7 +113,6 @@ def current() -> Device:
 
 
 def compute_capability() -> tuple[int, int]:
-    """Compute capability of the device in use, as (major, minor)."""
     major, minor = current().compute_capability
     return int(major), int(minor)
 

@@ -39,13 +39,11 @@ class Shape(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Shape:
-        """From its text."""
         dtype, *counts = text.split("*")
         return cls(dtype, tuple(map(int, counts)))
 
     @property
     def registers(self) -> int:
-        """How many it takes."""
         return 0 if self.dtype == VOID else prod(self.counts)
 
     @property

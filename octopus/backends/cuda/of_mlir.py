@@ -65,7 +65,6 @@ def _flat(builder: Any, args: Sequence[Any], shapes: Iterable[Any]) -> Iterator[
 
 
 def cast(name: str) -> Callable:
-    """What makes code of `language._cast`."""
 
     def generate(builder: Any, target: Any, args: Any, kwargs: Any) -> None:
         value = builder.load_var(args[0])
@@ -82,7 +81,6 @@ def cast(name: str) -> Callable:
 
 
 def compile(function: Callable, signature: Any, capability: tuple[int, int]) -> str:
-    """PTX of a kernel; see `language.to_ptx`."""
     refresh_registries()  # which don't know yet what `assembly` has made
     before, tools._cached_cc = tools._cached_cc, capability  # it asks the GPU also where `cc` is given
     try:

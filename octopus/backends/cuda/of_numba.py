@@ -70,7 +70,6 @@ def _tuple(context: Any, builder: Any, kind: Any, made: Any, counts: Sequence[in
 
 
 def cast(name: str) -> Callable:
-    """What makes code of `language._cast`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         (value,), (kind,) = args, signature.args
@@ -84,7 +83,6 @@ def cast(name: str) -> Callable:
 
 
 def compile(function: Callable, signature: Any, capability: tuple[int, int]) -> str:
-    """PTX of a kernel; see `language.to_ptx`."""
     options = {"device": False, "abi": "numba", "cc": capability, "output": "ptx", "lineinfo": False}
     with _capability(capability):
         ptx, _ = cuda.compile(function, signature, **options)

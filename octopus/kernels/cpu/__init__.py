@@ -74,7 +74,6 @@ def as_elements(typing_context, memory, like):
 
 @intrinsic
 def address_of(typing_context, memory):
-    """What a pointer holds."""
     return types.int64(memory), lambda context, builder, signature, given: builder.ptrtoint(given[0], ir.IntType(64))
 
 

@@ -98,7 +98,6 @@ def fill_padding(out, place, row, stop, pad, layout):
 
 @compiled
 def is_inside(axis, limit):
-    """Whether the frame has all pixels of an axis."""
     return axis[0] >= 0 and axis[0] + axis[1] < limit
 
 

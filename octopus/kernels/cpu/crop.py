@@ -34,7 +34,6 @@ def build(
 
 @cache
 def band_of(frame_dtype: str, out_dtype: str, options: bool, order: str = "RGB") -> Callable:
-    """What makes bands of rows; see `bands.kernel_of`."""
     store = ROWS[out_dtype]
     inside, beyond = _interpolate, _beyond_of(load_any_of(frame_dtype))
     if frame_dtype == "uint8":
@@ -268,7 +267,6 @@ def _from_values(values, count, channel, taps, layout, into):
 
 @compiled
 def _from_pixels(source, count, apart, channel, gain, bias, taps, layout, into):
-    """Columns out of the two pixels that each needs."""
     _, places, weight, columns, _, _ = taps
     line, step = _line_of(channel, taps, layout, into)
     end = (count - 1) * apart

@@ -52,7 +52,6 @@ def build(source_dtype: str, out_dtype: str, channels: int, rounding: str) -> Ca
 
     @compiled
     def axis_of(table, taps, scratch):
-        """A table of an axis as `weigh` takes it."""
         starts, sizes = pointer(table[0], np.int64), pointer(table[1], np.int64)
         return starts, sizes, pointer(table[2], number), taps, pointer(scratch, np.float64)
 

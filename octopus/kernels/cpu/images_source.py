@@ -93,7 +93,6 @@ def reader_of(source_dtype: str, channels: int, paired: bool) -> tuple[Callable,
 
     @compiled
     def read_pairs(image, steps, source, rows, ready, needed, into, ends):
-        """The same of pairs."""
         mode, begin, values, stride, channel_step, _ = source
         if mode == SINGLE:
             if ready == 0:

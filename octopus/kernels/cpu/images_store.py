@@ -112,7 +112,6 @@ def place_patches(lines, line, room, target, down, start, stop, item, grid, row)
 
 @compiled
 def fill_zeros(target, size):
-    """Zeros in any dtype, over so many bytes."""
     into = pointer(target, np.uint8)
     for i in range(size):
         into[i] = 0

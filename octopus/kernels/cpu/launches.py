@@ -39,7 +39,6 @@ def call(typing_context, function, arguments):
 
 @compiled
 def _number(address, dtype):
-    """The number of a dtype at an address, as float32."""
     if dtype == INT32:
         return np.float32(pointer(address, np.int32)[0])
     if dtype == INT64:

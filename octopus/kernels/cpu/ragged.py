@@ -50,7 +50,6 @@ def build(strategy: str, stencil: bool, dtype: str, out_dtype: str, offset_dtype
 
 
 def _strategies(run: Callable) -> dict[str, Callable]:
-    """What does one block, by strategy."""
 
     @compiled
     def lookup(batch, block, total, items, owner, starts, size, pack):
@@ -129,7 +128,6 @@ def _runner(stencil: bool, dtype: str, out_dtype: str) -> Callable:
 def _pointwise(cast: Callable, power: Callable) -> Callable:
     @compiled
     def pointwise(operation, source, out, count, a, b):
-        """Neighbouring elements of one item."""
         if operation == _MULTIPLY:
             for i in range(count):
                 out[i] = cast(_multiply(np.float32(source[i]), a, b))
@@ -211,7 +209,6 @@ def _stencil(cast: Callable) -> Callable:
 
     @compiled
     def stencil(operation, source, out, size, low, high):
-        """Elements `low` to `high` of an image, row by row."""
         width, height = size
         row = low // width
         column = low - row * width

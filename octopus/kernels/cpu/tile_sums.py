@@ -47,7 +47,6 @@ def build(dtype: str) -> Callable:
 
 @compiled
 def _sum(values, size, skips, nodata):
-    """Sum and number of the values that count."""
     total, count = np.uint32(0), np.uint32(0)
     for i in range(size):
         counts = np.uint32(not skips or values[i] != nodata)

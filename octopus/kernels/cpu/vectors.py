@@ -93,7 +93,6 @@ class _Code:
         return self.b.fadd(a, b, flags=_CONTRACT)
 
     def mixed(self, low: Any, high: Any, weight: Any) -> Any:
-        """`low + weight * (high - low)`."""
         return self.plus(low, self.times(weight, self.b.fsub(high, low)))
 
     def clamped(self, vector: Any) -> Any:
@@ -104,7 +103,6 @@ class _Code:
         return vector
 
     def sums(self, number: int, start: Any) -> list:
-        """Variables."""
         return [cgutils.alloca_once_value(self.b, start) for _ in range(number)]
 
     def add(self, total: Any, value: Any) -> None:
@@ -136,7 +134,6 @@ def _all(value: Any, element: Any, lanes: int = LANES) -> Any:
 
 
 def _passed(kind: Any) -> Any:
-    """As what a function gets an argument."""
     if isinstance(kind, types.Integer | types.Boolean):
         return types.int64
     return types.float32 if isinstance(kind, types.Float) else kind
@@ -375,7 +372,6 @@ def squeeze_four(v, source, target):
 
 
 def _side_by_side(v: _Code, vectors: list) -> Any:
-    """The values of each column next to each other."""
     count = len(vectors)
     pairs = [(vectors[i], vectors[min(i + 1, count - 1)]) for i in range(0, count, 2)]
     joined = [v.join(list(pair)) for pair in pairs]

@@ -45,12 +45,10 @@ class ImageKernel(NamedTuple):
 
     @property
     def row_values(self) -> int:
-        """Elements of a patch row."""
         return self.filled + self.zeros
 
     @property
     def planar(self) -> bool:
-        """Whether the result holds a channel after the other."""
         return self.layout in ("NCHW", "CTPP")
 
     @property
@@ -65,7 +63,6 @@ class ImageKernel(NamedTuple):
 
     @property
     def item(self) -> int:
-        """Bytes of a value in the stage."""
         return 4 if self.rounding == "none" else 1
 
     @property
@@ -75,12 +72,10 @@ class ImageKernel(NamedTuple):
 
     @property
     def ring_bytes(self) -> int:
-        """Of one slot of a warp's ring."""
         return slot_bytes(self.rounding == "pillow") * self.together
 
 
 def slot_bytes(pillow: bool) -> int:
-    """Of a group of source rows in the ring."""
     return 256 if pillow else 512
 
 

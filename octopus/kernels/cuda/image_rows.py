@@ -153,7 +153,6 @@ def _aligned3(at, low):
 
 @device
 def _planes(at, low, plane):
-    """Eight pixels of three planes, two words of each channel."""
     return (
         _aligned3(at, low), _aligned3(np.uint32(at + np.uint32(16 * 48)), np.int32((low + plane) & 15)),
         _aligned3(np.uint32(at + np.uint32(32 * 48)), np.int32((low + 2 * plane) & 15)),
@@ -172,7 +171,6 @@ def _apart(a, b, c):
 
 @device
 def _triples(at, low):
-    """Eight pixels of three neighbouring bytes."""
     f, shift = ptx.row7(np.uint32(at + np.uint32(low & 12))), np.uint32(low << 3)
     left = _apart(ptx.funnel(f[0], f[1], shift), ptx.funnel(f[1], f[2], shift), ptx.funnel(f[2], f[3], shift))
     right = _apart(ptx.funnel(f[3], f[4], shift), ptx.funnel(f[4], f[5], shift), ptx.funnel(f[5], f[6], shift))
@@ -181,7 +179,6 @@ def _triples(at, low):
 
 @device
 def _first_three(a, b, c, d):
-    """The first three bytes of four words."""
     low, high = ptx.permute(a, b, np.uint32(0x5140)), ptx.permute(c, d, np.uint32(0x5140))
     ab, cd = ptx.permute(a, b, np.uint32(0x0062)), ptx.permute(c, d, np.uint32(0x0062))
     return (
@@ -358,7 +355,6 @@ def fused(kernel: ImageKernel) -> Callable:
 
     @device
     def finish(out, to, sums, gain, bias, inside, inside_b, whole):
-        """A channel's values of a patch."""
         a, b, below = levels(sums, 0), levels(sums, 2), to + np.int64(8 * side)
         if bytes4 and whole and gain == np.float32(1.0) and bias == np.float32(0.0):
             if inside >= 4:

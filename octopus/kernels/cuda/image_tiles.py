@@ -91,7 +91,6 @@ OWNERS = {
 
 @device
 def halves(word):
-    """The two int32 of an int64."""
     return np.int32(word), np.int32(word >> np.int64(32))
 
 

@@ -107,7 +107,6 @@ def line_writer(code: int, pillow: bool, fused: bool = False) -> Callable:
 
     @device
     def fixed(share):
-        """`images.fixed_weight`."""
         return np.int32(add(share, -half if share < zero else half))
 
     @device

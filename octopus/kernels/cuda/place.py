@@ -33,7 +33,6 @@ def framer(pixels: Pixels) -> Callable:
 
 @device
 def box_in_memory(boxes, item):
-    """The four numbers of a box."""
     return (
         np.float32(boxes[4 * item]), np.float32(boxes[4 * item + 1]),
         np.float32(boxes[4 * item + 2]), np.float32(boxes[4 * item + 3]),

@@ -155,7 +155,6 @@ def _gamma_of_bytes(value, exponent, unused):
 
 @device
 def _load_bytes(source, index):
-    """Four bytes, from an index that is a multiple of four."""
     word = ptx.load_word(source, index)
     return ptx.byte0(word) - MAGIC, ptx.byte1(word) - MAGIC, ptx.byte2(word) - MAGIC, ptx.byte3(word) - MAGIC
 
@@ -409,7 +408,6 @@ def _by_owner(kind: Kind, work: Work) -> Callable:
 
 
 def _by_metadata(kind: Kind, work: Work) -> Callable:
-    """C."""
     fetch, pack, one = work.fetch, work.pack, work.one
     values, packs = kind.values, kind.packs
 

@@ -18,7 +18,6 @@ class Shape(NamedTuple):
     threads: int
 
     def blocks(self, total: int) -> int:
-        """Blocks for a batch of that many elements."""
         return -(-total // (self.values * self.packs * self.threads))
 
 
@@ -36,7 +35,6 @@ class Kind(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Unique among kernels."""
         return "ragged-" + "-".join(str(part) for part in self)
 
 

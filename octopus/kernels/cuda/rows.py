@@ -39,7 +39,6 @@ class Pixels(NamedTuple):
 
     @property
     def stored(self) -> int:
-        """Channels of a pixel in the frame."""
         return max(self.channels, len(self.order)) if self.channels == 3 else self.channels
 
     @property
@@ -54,7 +53,6 @@ class Pixels(NamedTuple):
 
     @property
     def is_video(self) -> bool:
-        """Whether luma and chroma lie in planes of their own."""
         return self.dtype in VIDEO
 
 

@@ -33,7 +33,6 @@ _NEVER = np.float32(np.inf)
 
 
 def _words(stored: int) -> int:
-    """Words that `WIDE` pixels of so many channels lie in."""
     return WIDE * stored // 4 + 1
 
 
@@ -153,7 +152,6 @@ def _along_row(pixels: Pixels, columns: int, words: bool) -> tuple[Callable, dic
 
     @device
     def weigh_each(frame, source, column, step, scale, origin, last, left, into):
-        """Add all pixels one by one."""
         support = _support(scale)
         slope = _reciprocal(support)
         for v in range(columns):

@@ -24,7 +24,6 @@ class Kind(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Unique among kernels."""
         return f"tiles-{self.dtype}-{self.tile_dtype}{'-nodata' * self.nodata}"
 
 

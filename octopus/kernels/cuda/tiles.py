@@ -54,7 +54,6 @@ FILTER_THREADS, FILTER_ROWS, FILTER_COLUMNS = 256, 20, 2
 
 
 def filter_shape(channels: int, planar: bool) -> Shape:
-    """The shape of the streaming kernel under a filter."""
     return Shape(FILTER_COLUMNS if planar else channels, FILTER_ROWS, FILTER_THREADS)
 
 

@@ -102,7 +102,6 @@ def build(
 
     @device
     def count_of(column, stop):
-        """How many of a thread's values lie before the end of a row."""
         return min(np.int32((stop - column + np.int32(WARP - 1)) >> np.int32(5)), np.int32(across))
 
     @device

@@ -1,5 +1,6 @@
 """The configuration: one definition, readable errors."""
 
+import re
 from pathlib import Path
 
 import jsonschema
@@ -7,7 +8,16 @@ import pytest
 import yaml
 
 from octopus.errors import InputError
-from octopus_study.config import MIRROR_VARIABLE, Config, check_config, config_schema, load_config, parse_overrides
+from octopus_study.config import (
+    MIRROR_VARIABLE,
+    Common,
+    Config,
+    Sentinel2,
+    check_config,
+    config_schema,
+    load_config,
+    parse_overrides,
+)
 
 
 @pytest.fixture
@@ -70,3 +80,9 @@ def test_the_environment_names_the_mirror_where_the_configuration_does_not(
     monkeypatch.setenv(MIRROR_VARIABLE, "copies")
     assert load_config(standard).mirror == "copies"
     assert load_config(standard, {"mirror": "own"}).mirror == "own"
+
+
+def test_the_readme_of_the_settings_names_those_that_exist(root: Path) -> None:
+    named = set(re.findall(r"^\| `([\w.]+\w)[.*]*` \|", (root / "config/README.md").read_text(), re.MULTILINE))
+    own = set(Common.model_fields) - {"raw_dir", "results_dir", "reference_dir", "sentinel2"}
+    assert named == own | {"sentinel2.window"} and "window" in Sentinel2.model_fields

@@ -18,7 +18,7 @@ def command_page(root: Path) -> str:
     """Return the library's commands, and those of the artifact with their options, as Typer describes them."""
     of_library = "".join(f"* `octopus {name}`: {command.help}\n" for name, command in COMMANDS.items())
     told = subprocess.run(TYPER, cwd=root, capture_output=True, text=True, check=True).stdout
-    head = "# The command octopus\n\nThe library brings two commands:"
+    head = "# The command octopus\n\nFor users of the command line. The library brings two commands:"
     return f"{head}\n\n{of_library}\nThe artifact adds these.\n\n#{told}"
 
 

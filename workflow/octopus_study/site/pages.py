@@ -35,8 +35,8 @@ def studies_page(root: Path) -> str:
     published = Frame(published_numbers(root / "data/published"))
     parts = [_study(name, [claim for claim in claims if claim["study"] == name], published) for name in STUDIES]
     head = (
-        "# Studies\n\nEach study is a folder `workflow/octopus_study/studies/<name>/` and runs alone, with all "
-        "that shows it: `snakemake --cores 1 <name>`. This page is made from the code.\n\n"
+        "# Studies\n\nFor readers who look for a study: what it compares, its settings, what it shows and the claims "
+        "that it decides. `snakemake --cores 1 <name>` runs one. This page is made from the code.\n\n"
     )
     mapped = (root / "docs/studies.md").read_text(encoding="utf-8").partition("\n## ")
     return "\n".join((head, *parts, "".join(mapped[1:])))
@@ -89,7 +89,7 @@ def verified_page(root: Path) -> str:
     runs = table(("machine", "device", "Python", "driver", "measured", "commits"), map(_machine, records.items()))
     versions = _versions(records, _locked((root / LOCK).read_text(encoding="utf-8")))
     return (
-        f"{head}\nWhat was measured, when, and with which versions; from the provenance beside the rows.\n\n{runs}\n"
+        f"{head}\nFor readers who ask with which versions it was; from the provenance beside the rows.\n\n{runs}\n"
         f"## Versions\n\n`locked` is what `make` installs today.\n\n{versions}\n"
         "`.ci/canary` takes the newest versions that the ranges allow, and verifies again with them.\n"
     )
@@ -125,10 +125,11 @@ def licences_page(root: Path) -> str:
     needing = {name: marks for name, marks in re.findall(r"^([\w.-]+)==(?:.*\n +)+?# for (.+)$", lock, re.MULTILINE)}
     rows = sorted(set(_licence_rows(needing)))
     return (
-        "# Dependencies and licences\n\nOctopus is under the MIT licence. The library needs NumPy and Numba alone; the "
-        "other packages are the artifact's, its tests' and this documentation's. Data have terms of their own "
-        "([Data](reproduce.md#data)). The list is of the packages of the lock that were installed where this page was "
-        "built, with the licence that each declares.\n\n" + table(("package", "version", "licence", "for"), rows)
+        "# Dependencies and licences\n\nFor anyone who redistributes Octopus, which is under the MIT licence. The "
+        "library needs NumPy and Numba; the other packages belong to the artifact, its tests and this documentation. "
+        "[Data](reproduce.md#data) have their own terms. Listed are the locked packages that were installed where this "
+        "page was built, with the licence that each declares.\n\n"
+        + table(("package", "version", "licence", "for"), rows)
     )
 
 

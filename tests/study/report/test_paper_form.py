@@ -1,4 +1,4 @@
-"""What the paper may be: twelve pages, nine figures, seven tables, letters that can be read.
+"""What the paper may be: ten pages, seven figures, seven tables, letters that can be read.
 
 And what the supplement must have: everything."""
 
@@ -17,8 +17,8 @@ from committed_runs import PAPER
 from octopus_study.report import outputs
 from octopus_study.report.paper import DOCUMENTS, typst_inputs
 
-PAGES, APPENDIX_PAGES = 12, 3
-MOST = {"image": 9, "table": 7}
+PAGES, APPENDIX_PAGES = 10, 3
+MOST = {"image": 7, "table": 7}
 ABSTRACT_WORDS, ABSTRACT_NUMBERS = 200, 6
 SMALLEST = 6.0  # points
 
@@ -62,7 +62,7 @@ def sources(folder: str) -> str:
     return "".join(path.read_text("utf-8") for path in sorted((PAPER / folder).glob("*.typ")))
 
 
-def test_the_paper_has_twelve_pages_and_its_appendix_few(shipped: Typeset) -> None:
+def test_the_paper_has_ten_pages_and_its_appendix_few(shipped: Typeset) -> None:
     (begin,), (end,) = shipped.facts["appendix"], shipped.facts["end"]
     assert begin <= PAGES and end - begin < APPENDIX_PAGES
 

@@ -11,6 +11,7 @@ from shutil import which
 from octopus.errors import InputError
 from octopus_study.errors import DataError
 from octopus_study.measure._files import whole_files
+from octopus_study.names import STUDIES
 from octopus_study.report.frame import Frame
 
 DOCUMENTS = ("octopus", "supplement")
@@ -19,6 +20,7 @@ DOCUMENTS = ("octopus", "supplement")
 # with a little more space around its floats has another layout.
 _TAG_FAULTS = ("tags weren't properly closed", "internal error: parent group")
 _NUDGES = 24  # all that `paper/lib.typ` makes of a number
+_MACHINES = ("gpu", "cpu", "here")
 _LAYOUT = ("template.typ", "lib.typ", "drawing.typ")  # lengths, sizes and helpers, without prose
 _COMMENT = re.compile(r"(?<!:)//[^\n]*|/\*.*?\*/", re.S)
 _REFERENCE = re.compile(r'#?\b(?:num|ci|measured)\(\s*"([^"]+)"\s*\)')
@@ -91,8 +93,8 @@ def prose(paper_dir: str | Path) -> Iterator[Path]:
 
 def check_paper(paper_dir: str | Path, numbers: Frame) -> list[str]:
     """Return the unknown ids in the paper's sources, each with its file; empty when all is well. Text that is left out
-    of a paper is not judged: ids of a scope without results (no reference GPU, nothing measured here), and ids of a
-    scope of which the same file guards an absent number with ``if has``."""
+    of a paper is not judged: ids of a machine without results, or without any of a study, for which
+    the text shows a dash, and ids of a scope of which the same file guards an absent number with ``if has``."""
     return [
         f"{path.relative_to(paper_dir).as_posix()}: unknown number {key!r}"
         for path in prose(paper_dir)
@@ -102,9 +104,15 @@ def check_paper(paper_dir: str | Path, numbers: Frame) -> list[str]:
 
 def unknown_ids(source: str, numbers: Frame) -> list[str]:
     """Return the ids in a source that would stop the paper from being typeset."""
-    absent = {name for name in ("gpu", "cpu", "here") if not numbers.text(f"{name}.machine.id")}
+    absent = {name for name in _MACHINES if not numbers.text(f"{name}.machine.id")}
     absent |= {_scope(key) for key in _GUARD.findall(source) if key not in numbers}
-    return [key for key in referenced_ids(source) if _scope(key) not in absent and key not in numbers]
+    unknown = [key for key in referenced_ids(source) if _scope(key) not in absent and key not in numbers]
+    return [key for key in unknown if _scope(key) not in _MACHINES or _has_study(key, numbers)]
+
+
+def _has_study(key: str, numbers: Frame) -> bool:
+    machine, study, *_ = f"{numbers.resolve(key)}.".split(".")
+    return study not in STUDIES or bool(numbers.select(machine, study))
 
 
 def referenced_ids(source: str) -> list[str]:

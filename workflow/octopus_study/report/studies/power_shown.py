@@ -188,7 +188,7 @@ def draw_decomposition(frame: Frame) -> Figure:
     panels = {f"{_JETSON}: one launch over N launches": printed}
     panels |= {f"{view.name} ({_scope_name(view)})": _ratios(view) for view in measured(frame)}
     panels = {title: rows for title, rows in panels.items() if rows}
-    height = max(0.5 + 0.42 * (len(rows) + len({group for group, _ in rows})) for rows in panels.values())
+    height = max(0.5 + 0.36 * (len(rows) + len({group for group, _ in rows})) for rows in panels.values())
     below = "" if measured(frame) else f"{note(frame)} Only the published values are shown."
     result, parts, legend = style.stacked([height], 0.25, below)
     axes = parts[0].subplots(1, len(panels), squeeze=False)[0]

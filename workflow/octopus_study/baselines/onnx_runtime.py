@@ -2,7 +2,9 @@
 
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from octopus_study.baselines.availability import Unavailable, need
@@ -17,14 +19,12 @@ ERRORS_ONLY = 3
 
 
 def builds() -> dict[str, str]:
-    """The builds that are installed, by name, with their versions."""
-    found = {}
-    for package in next(library.packages for library in LIBRARIES if library.name == NAME):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+    """The builds in the folder that is imported, by name, with their versions."""
+    spec = find_spec(MODULE)
+    places = [str(Path(place).parent) for place in (spec and spec.submodule_search_locations) or ()]
+    known = next(library.packages for library in LIBRARIES if library.name == NAME)
+    found = ((name, one.version) for name in known for one in distributions(name=name, path=places))
+    return dict(found)
 
 
 def imported() -> dict[str, Any]:

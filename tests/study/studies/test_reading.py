@@ -69,9 +69,10 @@ class Reader:
         return type("Found", (), {"__len__": lambda self: len(found.txts), **vars(found)})()
 
 
-def rows_of(context, wrong=1000, pause=0.01):
+def rows_of(context, wrong=1000, pause=0.01, **further):
     sessions = [Session() for _ in range(3)]
     engines = {"octopus": Reader(sessions, wrong, 0.0), "rapidocr": Reader(sessions, 1000, pause)}
+    engines |= {name: Reader(sessions, 1000, longer) for name, longer in further.items()}
     part = replace(study.plan(context)[0], measure=lambda context, part: study.measured(context, part, engines, [PAGE]))
     rows = part.rows(context)
     validate_rows(rows)
@@ -132,15 +133,23 @@ def test_lines_that_are_read_otherwise_are_counted(quick_context):
 
 
 def test_slow_pages_get_fewer_blocks_or_a_reason(quick_context):
-    _, value = rows_of(quick_context("reading", **{"reading.seconds": 1.2}), pause=0.05)  # both ways together 0.3 s
+    _, value = rows_of(quick_context("reading", **{"reading.seconds": 4.0}), pause=0.2)  # both ways together 0.8 s
     assert value["blocks", "pages"] in (1, 2) and value["whole", "octopus"]
     assert ("whole", "octopus-again") not in value
-    rows, value = rows_of(quick_context("reading", **{"reading.seconds": 0.5}), pause=0.05)
+    rows, value = rows_of(quick_context("reading", **{"reading.seconds": 1.5}), pause=0.2)
     assert value["boxes", "rapidocr"] == len(PAGE.lines)
     (why,) = {row.reason for row in rows if row.value is None}
     assert re.fullmatch(
-        r"RapidOCR takes \S+ s for a page: no time is left for this \(n = 1, reading.seconds = 0.5\)", why
+        r"RapidOCR takes \S+ s for a page: no time is left for this \(n = 1, reading.seconds = 1.5\)", why
     )
+
+
+def test_of_more_than_two_ways_the_slowest_are_left_out(quick_context):
+    rows, value = rows_of(quick_context("reading", **{"reading.seconds": 5.0}), pause=0.0, slow=0.2)
+    assert value["blocks", "pages"] == 3 and value["whole", "octopus"] and value["whole", "rapidocr"]
+    assert value["boxes", "slow"] == len(PAGE.lines)
+    (why,) = {row.reason for row in rows if row.value is None and row.quantity == "whole"}
+    assert re.fullmatch(r"a page takes \S+ s: too slow for 3 blocks .*, reading.seconds = 5\)", why)
 
 
 def test_without_rapidocr_every_row_says_so(runs):

@@ -17,4 +17,6 @@ class Reading(Section):
     size: tuple[Count, Count] = Field((1754, 1240), description="height and width of a page in pixels: A4 at 150 dpi")
     blocks: Count = Field(20, description="paired blocks of up to 8 pages, if there is time; of more pages fewer")
     crops: list[Count] = Field([100, 1000], min_length=1, description="boxes that are cut to one height, on a GPU")
-    seconds: Seconds = Field(640.0, description="for each number of pages; slow pages get fewer blocks, or none")
+    seconds: Seconds = Field(
+        900.0, description="for each number of pages; slow pages get fewer blocks, or none, and slow ways are left out"
+    )

@@ -10,7 +10,7 @@ are the ragged case by itself: by the block map's strategies, and padded to the 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -44,6 +44,7 @@ COUNTS = {"boxes": "count", "lines_equal": "fraction", "character_errors": "frac
 EQUAL = 0.995  # share of lines of which the same must be read
 ONE_RESAMPLING = "lines are interpolated once, not twice"
 LEAST_BLOCKS, MOST_PAGES = 3, 8
+PEAKS = 2  # times that memory is measured
 HEIGHT, PADDED = 64, "padded"
 STRATEGIES = {"lookup": "lookup", "thread-search": "thread_search", "block-metadata": "block_metadata"}
 CROP_METHODS = (BASE, *STRATEGIES, PADDED, "write-bound")
@@ -82,25 +83,26 @@ def measured(context: Context, part: Part, engines: dict[str, Any], pages: Seque
     allowed = context.config.reading.seconds
     until = time.monotonic() + allowed
 
-    def room(count: int) -> float:
-        """Seconds that are left, if each way can read so many pages in them."""
+    def room(count: int, names: Iterable[str] = engines) -> float:
+        """Seconds that are left, if these ways can each read so many pages in them."""
         spare = until - time.monotonic()
-        if spare < count * sum(takes.values()):
+        if spare < count * sum(takes[name] for name in names):
             slow = f"RapidOCR takes {takes[ENGINE]:.2g} s for a page"
             raise Unavailable(f"{slow}: no time is left for this (n = {case.n}, reading.seconds = {allowed:g})")
         return spare
 
     found, takes = dict[str, list[Any]](), dict[str, float]()
     for name, made in engines.items():
-        begin = time.monotonic()
-        found[name] = [made(pixels[0])]
-        takes[name] = time.monotonic() - begin
-    # The first one has compiled, and no other way should take longer than the engine, whose networks were warm.
-    takes = {name: min(seconds, takes[ENGINE]) for name, seconds in takes.items()}
-    others = pixels[1:]
-    room(len(others))
+        found[name] = [made(pixels[0])]  # compiles, makes sessions, and warms what the ways share
     for name, made in engines.items():
-        found[name] += [made(one) for one in others]
+        begin = time.monotonic()
+        made(pixels[0])
+        takes[name] = time.monotonic() - begin
+    others = pixels[1:]
+    for number, one in enumerate(others):
+        room(len(others) - number)
+        for name, made in engines.items():
+            found[name].append(made(one))
     texts = {
         name: [page.texts(one.boxes, one.txts) for page, one in zip(pages, results, strict=True)]
         for name, results in found.items()
@@ -119,35 +121,49 @@ def measured(context: Context, part: Part, engines: dict[str, Any], pages: Seque
         values = (sum(map(len, found[name])), 1 - other / lines, wrong / letters)
         for (quantity, unit), value in zip(COUNTS.items(), values, strict=True):
             yield case.row(name, "deterministic", quantity, unit, value, answer=answers[name])
-    page, block = sum(takes.values()), {name: seconds * len(pixels) for name, seconds in takes.items()}
-    spare = max(room(len(pixels)) - page, sum(block.values()))  # some is left for the memory, if there is enough
+    own, wanted = dict(takes), _blocks(context, case.n)
+    spare = until - time.monotonic() - PEAKS * sum(takes.values())  # some is left for the memory
+    while len(own) > len(METHODS) and wanted * len(pixels) * sum(own.values()) > spare:
+        slow = max(own, key=lambda name: own[name])
+        why = f"a page takes {own.pop(slow):.2g} s: too slow for {wanted} blocks beside the others"
+        for comparison in part.of(WHOLE, *engine.STEPS):
+            yield from comparison.gaps(f"{why} (n = {case.n}, reading.seconds = {allowed:g})", [slow])
+    block = {name: seconds * len(pixels) for name, seconds in own.items()}
+    spare = max(spare, min(room(len(pixels), own), sum(block.values())))
     yield from _timed(context, case, engines, pixels, answers, spare, block)
-    room(1)
-    for name, answer in answers.items():
-        yield case.row(name, "memory", PEAK, "bytes", engine.peak_bytes(engines[name], pixels[0]), answer=answer)
+    for block in range(PEAKS):
+        room(1)
+        for name, answer in answers.items():
+            peak = engine.peak_bytes(engines[name], pixels[0])
+            yield case.row(name, "memory", PEAK, "bytes", peak, block=block, answer=answer)
+
+
+def _blocks(context: Context, pages: int) -> int:
+    """How many blocks of so many pages are wanted."""
+    blocks = context.config.reading.blocks
+    return max(min(blocks, LEAST_BLOCKS), blocks * MOST_PAGES // max(pages, MOST_PAGES))
 
 
 def _timed(
     context: Context, case: Case, engines: dict[str, Any], pixels: list[Any], answers: dict[str, Answer],
     spare: float, takes: dict[str, float],
 ) -> list[Row]:  # fmt: skip
-    """The whole in paired blocks, as many as `spare` seconds allow by what runs take, and the steps of the same runs; a
-    row says how many were planned. The noise floor is measured where there is time for it, too."""
+    """The whole in paired blocks, as many as `spare` seconds allow by what a run of each way `takes`, and the steps of
+    the same runs; a row says how many were planned. The noise floor is measured where that costs no block."""
     clock, stopwatch = context.host_clock(BlockClock), engine.watch(engines.values())
-    steps = {step: step for step in engine.STEPS}
-    runs = {name: partial(engine.read_all, made, pixels, stopwatch) for name, made in engines.items()}
+    steps, wanted = {step: step for step in engine.STEPS}, _blocks(context, case.n)
+    runs = {name: partial(engine.read_all, engines[name], pixels, stopwatch) for name in takes}
     block = sum(takes.values())
-    again = [f"{BASE}-again"] * (spare >= LEAST_BLOCKS * (block + takes[BASE]))
-    recorded = {name: Recorded(runs[name.removesuffix("-again")], clock, steps) for name in (*engines, *again)}
-    answers = {**answers, **dict.fromkeys(again, answers[BASE])}
+    again = [f"{BASE}-again"] * (BASE in takes and spare >= wanted * (block + takes[BASE]))
+    recorded = {name: Recorded(runs[name.removesuffix("-again")], clock, steps) for name in (*takes, *again)}
+    answers = {name: answers[name.removesuffix("-again")] for name in recorded}
     methods = [Method(name, one.run) for name, one in recorded.items()]
-    block, blocks = block + takes[BASE] * len(again), context.config.reading.blocks
-    wanted = max(min(blocks, LEAST_BLOCKS), blocks * MOST_PAGES // max(case.n, MOST_PAGES))
+    block += len(again) * takes.get(BASE, 0.0)
     least = min(wanted, int(spare / block))
     # All have read all pages. A block that begins is ended: the last one begins half a block before the time is over.
     budget = replace(context.budget, min_blocks=least, give_up_seconds=spare - block / 2, warm_up_runs=0)
     budget = replace(budget, max_blocks=max(least, budget.max_blocks))
-    rows = run_paired(case, WHOLE, "ms", methods, clock, budget, answers, context.seed, BASE)
+    rows = run_paired(case, WHOLE, "ms", methods, clock, budget, answers, context.seed, BASE if BASE in takes else None)
     rows.append(case.row("pages", "limit", "blocks", "count", least))
     return [*rows, *(row for name, one in recorded.items() for row in one.rows(name, rows))]
 

@@ -15,6 +15,7 @@ import yaml
 
 from octopus import __version__, cli, doctor
 from octopus_study.cli import COMMANDS, HELP, commands
+from octopus_study.data.registry import load_registry
 
 
 class Result(NamedTuple):
@@ -164,3 +165,34 @@ def test_doctor_sees_the_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     found = {item.name: item for item in doctor.diagnose() if item.part == "data"}
     assert found["visdrone-val"].state == doctor.OK
     assert "OCTOPUS_MIRROR" in found["sentinel2-b04"].remedy
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the settings, which is no repository, and a mirror whose files are wrong."""
+    (tmp_path / "config").mkdir()
+    for name in ("config.yaml", "datasets.tsv", "timings.tsv"):
+        (tmp_path / "config" / name).write_bytes((root / "config" / name).read_bytes())
+    for dataset in load_registry().values():
+        (tmp_path / "mirror" / dataset.filename).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "mirror" / dataset.filename).write_bytes(b"wrong")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_add_gpu_names_all_that_a_reference_lacks_before_it_measures(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.getloadavg", lambda: (900.0, 0.0, 0.0))
+    config = checkout / "config/config.yaml"
+    config.write_text(config.read_text().replace("min_blocks: 20", "min_blocks: 3"))
+    result = octopus("add-gpu", "--device", "cpu", "--mirror", "mirror")
+    assert result.exit_code == 1 and "5 missing, and nothing was measured" in result.stderr
+    for told in (
+        "committed code: ",
+        "settings: config/config.yaml changes measure",
+        "load average is 900.00",
+        "data: ",
+    ):
+        assert told in result.stderr, result.stderr
+    assert not list(checkout.glob("data/results")) and not list(checkout.glob("logs"))

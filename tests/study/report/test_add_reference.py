@@ -3,9 +3,12 @@
 from pathlib import Path
 
 import pytest
-from committed_runs import BASIS, edit_record, write, write_run
+from committed_runs import BASIS, ROOT, edit_record, write, write_run
 
-from octopus_study.errors import DataError
+from octopus_study.cli import add_gpu, report_commands
+from octopus_study.config import Config
+from octopus_study.errors import DataError, MeasureError
+from octopus_study.measure.machine import machine_id
 from octopus_study.measure.rows import read_rows
 from octopus_study.report.add_reference import add_reference
 from octopus_study.report.compare import compare_runs
@@ -55,6 +58,34 @@ def test_a_second_run_is_of_another_card_or_hour(tmp_path: Path) -> None:
         edit_record(again / f"{name}.json", machine__identity__gpu="0123456789ab")
     assert add_reference(again, tmp_path / "reference", ANY, second=True) == target / "again"
     assert (target / "again" / f"{BASIS[0]}.csv").exists()
+
+
+def test_add_gpu_measures_vets_adds_and_compares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the run itself in place of Snakemake's."""
+    ends, started = [1, 0], []
+    standard = Config().model_dump(mode="json")
+
+    def measured(command: list[str]) -> int:
+        folder = write_run(tmp_path / "data/results", machine_id("cpu"), "cpu", only=BASIS, whole=True)
+        for name in BASIS:
+            edit_record(folder / f"{name}.json", config__values=standard)
+        started.append(command[1:])
+        return ends.pop(0)
+
+    monkeypatch.chdir(tmp_path)
+    for path in ("config/config.yaml", "config/timings.tsv", "logs/.keep"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_bytes((ROOT / path).read_bytes() if path.startswith("config") else b"")
+    monkeypatch.setattr(add_gpu, "missing", lambda *_: [])
+    monkeypatch.setattr(add_gpu.subprocess, "call", measured)
+    monkeypatch.setattr(report_commands, "readme", lambda: started.append("readme"))
+    with pytest.raises(MeasureError, match="no reference was added"):
+        add_gpu.add_gpu("cpu")
+    assert not Path("data/reference").exists()
+    add_gpu.add_gpu("cpu")
+    assert started == [["-m", "snakemake", "--cores", "all", "--config", "data=real", "device=cpu"]] * 2 + ["readme"]
+    assert {path.stem for path in Path("data/reference", machine_id("cpu")).glob("*.csv")} == set(BASIS)
+    assert Path("logs/compare.csv").read_text().startswith("number,machine")
 
 
 @pytest.mark.parametrize(

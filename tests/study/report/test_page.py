@@ -21,6 +21,7 @@ from octopus_study.report.claims.outcome import NOT_HERE
 from octopus_study.report.frame import PUBLISHED, Frame
 from octopus_study.report.outputs import figures
 from octopus_study.report.page import build, build_page, content, libraries
+from octopus_study.report.page.headlines import HEADLINES, headlines
 from octopus_study.report.tables import overview
 from octopus_study.report.trace import trace
 
@@ -77,7 +78,7 @@ def unpacked(page: Path, name: str) -> str:
 
 
 def test_the_page_is_one_small_file_that_can_reach_nothing(page: Path, elements: Elements) -> None:
-    assert page.stat().st_size <= 5_000_000
+    assert page.stat().st_size <= 3_000_000
     policy = next(one["content"] for _, one in elements.found if "http-equiv" in one)
     assert policy.startswith("default-src 'none'; img-src data:;")
     sources = [*elements.values("src"), *elements.values("href")]
@@ -130,6 +131,20 @@ def test_a_claim_stands_in_one_row_with_what_each_machine_measured(full: Path) -
     assert not found
 
 
+def test_the_page_begins_with_five_results_whose_bars_are_as_long_as_their_numbers(full: Path) -> None:
+    frame, claims = Frame.read(full / "numbers.csv"), {claim.id for claim in load_claims(CLAIMS)}
+    assert len(HEADLINES) == 5 and {one.claim for one in HEADLINES} <= claims
+    shown = headlines(frame)
+    assert [one.claim for one, _, _ in shown] == [one.claim for one in HEADLINES]
+    for one, machine, bars in shown:
+        values = [bar.number.value for bar in bars]
+        assert values == sorted(values) and bars[-1].share == 1, one
+        assert [bar.share for bar in bars] == pytest.approx([value / values[-1] for value in values], abs=1e-4)
+        assert {frame.machine_name(bar.number.machine) for bar in bars} == {machine}
+        assert len({bar.number.unit for bar in bars}) == 1 and any(bar.own for bar in bars)
+    assert headlines(Frame([])) == []
+
+
 @pytest.mark.parametrize("report", ["alone", "old"])
 def test_missing_runs_and_references_leave_rows_that_say_so(report: str, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(report)
@@ -177,7 +192,16 @@ def test_more_numbers_leave_smaller_figures_and_too_many_are_told(
     page: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     section = {"id": "one", "title": "One", "runs": "", "first": "", "figures": {DRAWN: ""}}
-    shown = {"sections": [section], "claims": [], "judged": [], "licences": [], "sources": {}, "packed": {}}
+    shown = {
+        "sections": [section],
+        "headlines": [],
+        "named": {},
+        "claims": [],
+        "judged": [],
+        "licences": [],
+        "sources": {},
+        "packed": {},
+    }
     shown |= {"machines": overview.machines(Frame([]))}
     whole = build._fitting(shown, page.parent)
     monkeypatch.setattr(build, "LIMIT", len(whole) - 1)

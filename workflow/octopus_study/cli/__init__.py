@@ -11,6 +11,7 @@ from functools import partial
 from octopus.cli import Command
 
 HELP = {
+    "add-gpu": "Measure everything on this machine, vet it, and add it to the references; says first what is missing.",
     "config": "Check a configuration and print it with every default filled in.",
     "fetch": "Get a data set, check it against its pinned digest, and write its manifest.",
     "lint-results": "Check whether stored powers and energies can be what they say; exit with 1 if a table is refused.",

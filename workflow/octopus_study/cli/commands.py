@@ -13,12 +13,14 @@ import typer
 import yaml
 
 from octopus.errors import InputError
+from octopus_study.cli.add_gpu import add_gpu
 from octopus_study.cli.check_commands import trace, verify
 from octopus_study.cli.options import OutDir
 from octopus_study.cli.report_commands import report
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(report, name="report")
+app.command()(add_gpu)
 app.command()(trace)
 app.command()(verify)
 

@@ -18,13 +18,14 @@ from octopus_study.report.claims import load_claims, read_claims
 from octopus_study.report.claims.tally import GOALS, MAJOR, VERDICTS, tally
 from octopus_study.report.frame import Frame
 from octopus_study.report.page import content
+from octopus_study.report.page.headlines import headlines
 from octopus_study.report.page.libraries import libraries, licences
 from octopus_study.report.tables import overview
 from octopus_study.report.trace import all_traces
 
-LIMIT = 5_000_000  # bytes
+LIMIT = 3_000_000  # bytes
 # Widths of the figures, the first their own; more numbers leave less room for them.
-_WIDTHS = (1440, 800, 600, 400)
+_WIDTHS = (1440, 1000, 700, 400)
 # Of a figure of its own size: lines and letters that are as drawn take less room than smaller ones.
 _COLOURS = 40
 
@@ -42,8 +43,11 @@ def build_page(
     frame, rules = Frame.read(numbers), load_claims(claims_yaml)
     judged = read_claims(claims)
     traces = all_traces(frame, rules, Path(paper_dir), Path(claims_yaml))
+    rows = content.claim_rows(rules, judged, frame)
     shown = {
-        "claims": content.claim_rows(rules, judged, frame),
+        "headlines": headlines(frame),
+        "claims": rows,
+        "named": {row.id: row for row in rows},
         "judged": content.judged_machines(frame, [[one.scope for one in judged]]),
         "names": frame.machine_name,
         "counts": tally(judged),
@@ -88,7 +92,7 @@ def _picture(path: Path, width: int) -> tuple[str, int, int]:
         picture = figure.convert("RGB")
     stream = io.BytesIO()
     if picture.width <= width:
-        picture.quantize(_COLOURS, dither=Image.Dither.NONE).save(stream, "WEBP", lossless=True, method=4)
+        picture.quantize(_COLOURS, dither=Image.Dither.NONE).save(stream, "WEBP", lossless=True, method=6)
     else:
         picture.thumbnail((width, 4 * width))
         picture.save(stream, "WEBP", quality=60, method=4)

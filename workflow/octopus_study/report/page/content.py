@@ -51,6 +51,11 @@ class ClaimRow(NamedTuple):
     cells: list[tuple[str, str]]
     reason: str
 
+    @property
+    def decided(self) -> bool:
+        """Whether any machine here decides it."""
+        return self.verdict not in (NO_RUN, NOT_HERE)
+
 
 def claim_rows(claims: Sequence[Claim], judgements: Iterable[Judgement], frame: Frame) -> list[ClaimRow]:
     """Return a row per claim, with a verdict and a value for each of :func:`judged_machines`; first those of this
@@ -70,7 +75,7 @@ def judged_machines(frame: Frame, judged: Iterable[Iterable[str]]) -> list[str]:
 
 def _rank(row: ClaimRow) -> tuple[bool, bool, bool]:
     major = row.source == OWN and row.kind != "goal"
-    return not major, row.verdict in (NO_RUN, NOT_HERE), row.kind in COMPUTED
+    return not major, not row.decided, row.kind in COMPUTED
 
 
 def _row(claim: Claim, judged: dict[str, Judgement], scopes: list[str]) -> ClaimRow:

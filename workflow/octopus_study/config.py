@@ -30,7 +30,7 @@ class Measure(Section):
     max_blocks: Count = Field(200, description="paired blocks after which a comparison ends")
     min_seconds: Seconds = Field(0.5, description="seconds of measured work that every comparison has at least")
     max_seconds: Seconds = Field(
-        8.0, description="seconds after which a comparison with its least number of blocks ends"
+        4.0, description="seconds after which a comparison with its least number of blocks ends"
     )
     give_up_seconds: Seconds = Field(120.0, description="seconds after which any comparison ends")
     stuck_seconds: Seconds = Field(

@@ -80,6 +80,10 @@ ARENA_METHODS = {row.name: row.short or row.label for row in CROP_METHODS if row
     "n-launches-fused": "N launches (fused)",
     **{row.name: (row.short or row.label).replace(",", "") for row in CROP_METHODS if row.library == "OpenCV"},
 }
+# One method of each kind, whose memory the arena measures on a GPU: the others of a library differ little.
+MEMORY_METHODS = (
+    "octopus", "published", "tensorrt-padded", "padded-torch", "cvcuda", "dali", "roi-align", "grid-sample",
+)  # fmt: skip
 LADDER_STEPS, LADDER_CHANGES, LADDER_WORKLOADS = _tables("ladder", "steps", "changes", "workloads")
 RESULT_KINDS: dict[str, str] = _NAMES["result_kinds"]
 CODE_PATHS: dict[str, str] = _NAMES["code_paths"]

@@ -354,6 +354,8 @@ def test_memory_is_measured_in_a_process_of_its_own(context, fakes):
     assert batches.missing == missing  # as after a run that was taken up again
     rows = list(batches.memory(asked, part))
     lines = {row.quantity: row.value for row in rows if row.method == "octopus"}
+    grown = [row.block for row in rows if row.method == "octopus" and row.quantity == "memory_device_delta"]
+    assert grown == [0, 1]
     frame = context.workload.frame
     assert lines["memory_payload"] == frame.nbytes + 6 * (3 * 200 * 240 * 4 + 16)
     assert lines["memory_device_delta"] >= 6 * 3 * 200 * 240 * 4

@@ -30,7 +30,7 @@ class Budget:
     max_blocks: int = 200  # blocks that are tried at most, the discarded ones included
     min_seconds: float = 0.5  # least time measured in all, over methods and blocks
     # Wall time after which a comparison that has its `min_blocks` ends, well known or not
-    max_seconds: float = 8.0
+    max_seconds: float = 4.0
     # Wall time after which it ends in any case; with fewer than 20 blocks its verdict is ambiguous
     give_up_seconds: float = 120.0
     target_halfwidth: float = 0.02  # stop when every ratio to the base is known within this fraction

@@ -18,6 +18,7 @@ from octopus_study.names import (
     LADDER_STEPS,
     LADDER_WORKLOADS,
     LAYERS,
+    MEMORY_METHODS,
     PUBLISHED_PAIR,
     QUANTITIES,
     SUBJECT,
@@ -275,8 +276,6 @@ CALLS = Spec(
     absent=f"What a call costs. {_NO_ROWS}",
 )
 _LINES = ("memory_payload", "memory_allocator_peak", "memory_device_delta", "memory_fixed")
-# One method of each kind: the others of a library differ little.
-_OF_MEMORY = ("octopus", "published", "tensorrt-padded", "padded-torch", "cvcuda", "dali", "roi-align", "grid-sample")
 MEMORY = Spec(
     study=STUDY,
     first="Method",
@@ -284,7 +283,7 @@ MEMORY = Spec(
     columns={human(QUANTITIES, line): cells.fact(quantity=line) for line in _LINES},
     cases=lambda view: [
         number.key
-        for method in (_OF_MEMORY if view.is_gpu else ())
+        for method in (MEMORY_METHODS if view.is_gpu else ())
         for number in view.select(workload="visdrone", method=method, quantity=_LINES[0], layer="memory")
     ],
     caption="Memory of a method in a process of its own, VisDrone boxes. Payload: frame, boxes and result, from their "

@@ -18,11 +18,11 @@ class Arena(Section):
     )
     uniform_side: Count = Field(256, description="side of the boxes of one size, in pixels")
     counts: Counts = Field([28, 100, 1000], min_length=1, description="boxes per batch")
-    counts_large_gpu: Counts = Field([5000], description="further batches on GPUs with memory for them")
+    counts_large_gpu: Counts = Field([], description="further batches on GPUs with memory for them")
     pipeline_max_count: Count = Field(
         1000, description="largest batch whose way through page-locked memory is measured"
     )
-    max_seconds: Seconds = ends_after(3.0)
+    max_seconds: Seconds = ends_after(2.0)
     least_blocks_seconds: Seconds = Field(
         60.0, description="seconds for a comparison's least number of blocks; the slowest methods are left out"
     )

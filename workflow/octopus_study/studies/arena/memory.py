@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 TARGET = "octopus_study.studies.arena.memory:probe"
 TIMEOUT_S = 300
+TIMES = 2  # that each method is measured, so that rows show how far two processes differ
 
 
 def comparisons(case: Case, methods: tuple[str, ...]) -> tuple[Comparison, ...]:
@@ -30,7 +31,7 @@ def comparisons(case: Case, methods: tuple[str, ...]) -> tuple[Comparison, ...]:
 
 
 def rows(context: Context, part: Part, boxes: NDArray[np.int32], missing: Mapping[str, str]) -> Iterator[Row]:
-    """Four rows per method; one that `missing` explains gets its reason, and no process is started."""
+    """Four rows per method and process; one that `missing` explains gets its reason, and no process is started."""
     meter: Meter = "cuda" if context.device == "cuda" else "rss"
     kwargs = {
         "device": context.device,
@@ -45,7 +46,9 @@ def rows(context: Context, part: Part, boxes: NDArray[np.int32], missing: Mappin
             continue
         log.info("memory of %s", method)
         given = {"method": method, **kwargs}
-        yield from memory_rows(part.case, method, TARGET, kwargs=given, meter=meter, timeout=TIMEOUT_S)
+        for block in range(TIMES):
+            lines = memory_rows(part.case, method, TARGET, kwargs=given, meter=meter, timeout=TIMEOUT_S)
+            yield from (row._replace(block=block) for row in lines if row.value is not None or not block)
 
 
 def probe(method: str, device: str, boxes: list[list[int]], size: list[int], frame_shape: list[int]) -> MemoryProbe:

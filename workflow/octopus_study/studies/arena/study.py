@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from octopus_study.measure import Row
+from octopus_study.names import MEMORY_METHODS
 from octopus_study.studies.arena import byte_crops, calls, ladder, memory, variants, video
 from octopus_study.studies.arena.layers import Batch, PageLocked, layers, names
 from octopus_study.studies.arena.workloads import LARGE, ONE_SCALE, VISDRONE, boxes_of, shared_count
@@ -40,8 +41,8 @@ SWITCHED_OFF = "not measured in this run (arena.memory is false)"
 
 
 def plan(context: Context) -> Iterator[Part]:
-    """Every batch in all layers; one thread each and bytes, or the kernel's steps and variants, what a call costs and
-    frames of video; and the memory."""
+    """Every batch in all layers; on a CPU one thread each and bytes; on a GPU the kernel's steps and variants, what a
+    call costs, frames of video, and the memory."""
     settings, shared = context.config.arena, shared_count(context)
     crops = reference_of(context)
     batches = Batches(crops, min(settings.counts))
@@ -61,7 +62,7 @@ def plan(context: Context) -> Iterator[Part]:
         yield from variants.parts(context)
         yield from calls.parts(context, crops)
         yield from video.parts(context)
-    yield Part(batches.memory, memory.comparisons(context.case(VISDRONE, shared), names()))
+        yield Part(batches.memory, memory.comparisons(context.case(VISDRONE, shared), MEMORY_METHODS))
 
 
 def _takes(context: Context, comparison: Comparison, name: str) -> bool:

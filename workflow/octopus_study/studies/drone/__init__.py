@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from octopus_study.sections import Count, Counts, Seconds, Section, ends_after
+from octopus_study.sections import Count, Counts, Section
 
 DATASET = "visdrone-val"
 
@@ -14,4 +14,3 @@ class Drone(Section):
     frame_rate: Count = Field(30, description="frames per second")
     detections: tuple[Count, Count] = Field((5, 50), description="fewest and most detections in a frame")
     paced: bool = Field(True, description="whether the longest clip is also played at its own rate")
-    max_seconds: Seconds = ends_after(8.0)

@@ -25,4 +25,4 @@ class Images(Section):
         description="images whose patches become embeddings on a GPU, as in Qwen3-VL, or of 14 px as in Qwen2-VL",
     )
     cpu_part: Count = Field(8, description="a CPU gets one of so many images of a batch, and one at least")
-    max_seconds: Seconds = ends_after(6.0)
+    max_seconds: Seconds = ends_after(3.0)

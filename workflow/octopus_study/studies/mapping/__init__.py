@@ -33,4 +33,4 @@ class ItemMapping(Section):
         ["multiply", "blur3x3"], description="what is done to a CPU's largest batches"
     )
     elements_cpu_all: Count = Field(6_000_000, description="elements up to which a CPU does every operation")
-    max_seconds: Seconds = ends_after(2.0)
+    max_seconds: Seconds = ends_after(1.0)

@@ -36,4 +36,4 @@ class Pipelines(Section):
     loader_workers: list[Count] = Field(
         [4], min_length=1, description="processes that decode them, no more than there are cores"
     )
-    max_seconds: Seconds = ends_after(6.0)
+    max_seconds: Seconds = ends_after(3.0)

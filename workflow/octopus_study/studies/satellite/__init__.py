@@ -22,4 +22,4 @@ class Satellite(Section):
     )
     downlink: Annotated[float, Field(gt=0)] = Field(2e6, description="bits per second to the ground")
     synthetic_side: int = Field(8192, ge=0, description="side of the generated scene in pixels; 0: none")
-    max_seconds: Seconds = ends_after(4.0)
+    max_seconds: Seconds = ends_after(3.0)

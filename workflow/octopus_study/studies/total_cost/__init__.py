@@ -24,4 +24,4 @@ class TotalCost(Section):
     kernels_cpu: list[Literal["light", "heavy"]] = Field(["light"], description="those of a CPU")
     long_side: Count = Field(500, description="pixels of the usual images' longer side, as published 500")
     ladder: bool = Field(True, description="whether the naive baselines are measured too")
-    max_seconds: Seconds = ends_after(4.0)
+    max_seconds: Seconds = ends_after(2.0)

@@ -95,6 +95,8 @@ def test_cores_heed_affinity_topology_and_quota(monkeypatch, tmp_path):
     monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     assert available_cores() == 1
     monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: {0, 1, 2, 3, 9}, raising=False)
+    monkeypatch.setattr(machine.os, "cpu_count", lambda: 4)
+    assert machine_facts("cpu")["cpu"]["cores_installed"] == 2
     assert available_cores() == 5  # without topology every logical CPU counts
     for quota, cores in [("max 100000", 5), ("150000 100000", 1), ("50000 100000", 1), ("300000 100000", 3)]:
         (tmp_path / "cpu.max").write_text(quota)

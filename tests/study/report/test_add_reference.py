@@ -141,6 +141,8 @@ def test_a_core_run_does_not_replace_a_whole_one(tmp_path: Path) -> None:
 def test_a_run_that_keeps_its_own_cores_busy_is_no_loaded_machine(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "results", "m", "cpu", only=BASIS, whole=True)
     load(folder / "stage_timing.json", 1.9, 2.05)
+    load(folder / "distribution.json", 1.9, 7.05)
+    edit_record(folder / "distribution.json", machine__cpu__cores_installed=8)  # of which it was bound to two
     slow_again(folder / "stage_timing.csv", "host", 1.1)  # within the limit of the host
     add_reference(folder, tmp_path / "reference", ANY)
 

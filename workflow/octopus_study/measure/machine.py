@@ -8,6 +8,7 @@ import hashlib
 import os
 import platform
 import re
+from collections.abc import Collection
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -110,11 +111,15 @@ def _version_beside(name: str) -> str | None:
 def available_cores() -> int:
     """Return how many physical cores this process may use, by affinity and by the container's quota."""
     affinity = getattr(os, "sched_getaffinity", None)
-    allowed = affinity(0) if affinity else range(os.cpu_count() or 1)
-    places = [CPU_ROOT / f"cpu{number}" / "topology" for number in allowed]
-    cores = {tuple(_text(place / name) for name in ("physical_package_id", "core_id")) for place in places}
-    physical = len(cores) if all(None not in core for core in cores) else len(allowed)
+    physical = _physical(affinity(0) if affinity else range(os.cpu_count() or 1))
     return max(1, min(physical, quota() or physical))
+
+
+def _physical(logical: Collection[int]) -> int:
+    """Count the cores that some logical CPUs are of; all of these where the machine doesn't tell."""
+    places = [CPU_ROOT / f"cpu{number}" / "topology" for number in logical]
+    cores = {tuple(_text(place / name) for name in ("physical_package_id", "core_id")) for place in places}
+    return len(cores) if all(None not in core for core in cores) else len(logical)
 
 
 @cache
@@ -179,6 +184,7 @@ def _cpu_facts() -> dict[str, Any]:
     return {
         "model": cpu_model(),
         "cores": available_cores(),
+        "cores_installed": _physical(range(os.cpu_count() or 1)),
         "governor": _text(CPU_ROOT / "cpu0/cpufreq/scaling_governor"),
     }
 

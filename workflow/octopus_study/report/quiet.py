@@ -12,7 +12,8 @@ from octopus_study.report.samples import Group, paired, pivot
 if TYPE_CHECKING:
     import pandas as pd
 
-# A run keeps at most its own cores busy, and the system some more of the time; other work shows above that.
+# Runs keep at most the machine's cores busy, and the system some more of the time; other work shows above that. A run
+# that is bound to some cores may have others beside it: what these take from it shows in what follows.
 LOAD_PER_CORE = 1.1
 # How far a method may be from itself. By events a quiet GPU differs by half a per cent, and two per cent are what we
 # call equal. On the host two methods of one process differ by where their memory lies: up to 17 per cent on a quiet
@@ -30,7 +31,8 @@ def loads(provenance: Mapping[str, Any]) -> list[float]:
 
 def loaded(provenance: Mapping[str, Any]) -> str:
     """Say that other work ran beside a study; empty where the load was its own at most, or can't be read."""
-    cores = provenance["machine"]["cpu"]["cores"]
+    cpu = provenance["machine"]["cpu"]
+    cores = max(cpu["cores"], cpu.get("cores_installed", 0))
     found = loads(provenance)
     if max(found, default=0.0) <= LOAD_PER_CORE * cores:
         return ""

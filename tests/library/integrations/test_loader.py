@@ -256,10 +256,13 @@ def by_pillow(content):
     return np.asarray(image.convert("RGB"))
 
 
-@pytest.mark.parametrize("decoder", ["auto", "pillow"])
-@pytest.mark.parametrize("together", [64, 3])
+@pytest.mark.parametrize(("decoder", "together"), [("auto", 64), ("auto", 3), ("pillow", 3), ("gone", 64)])
 def test_files_are_read_as_pillow_does(decoder, together, monkeypatch):
+    """Also where torchvision decodes nothing: it has deprecated its decoders."""
     monkeypatch.setattr(loader, "TOGETHER", together)
+    if decoder == "gone":
+        decoder = "auto"
+        monkeypatch.setattr(loader, "_torchvision", lambda: None)
     contents = files()
     found = read(contents.values(), decoder=decoder)
     for name, pixels in zip(contents, found, strict=True):
@@ -267,14 +270,6 @@ def test_files_are_read_as_pillow_does(decoder, together, monkeypatch):
         assert pixels.dtype == torch.uint8 and pixels.device.type == "cpu"
         assert np.array_equal(pixels.permute(1, 2, 0).numpy(), expected), name
     assert images.resize(found, 8).shape == (len(contents), 3, 8, 8)
-
-
-def test_where_torchvision_decodes_nothing_pillow_does(monkeypatch):
-    """It has deprecated its decoders."""
-    monkeypatch.setattr(loader, "_torchvision", lambda: None)
-    contents = files()
-    for name, pixels in zip(contents, read(contents.values()), strict=True):
-        assert np.array_equal(pixels.permute(1, 2, 0).numpy(), by_pillow(contents[name])), name
 
 
 def test_paths_and_contents_in_any_order(tmp_path):

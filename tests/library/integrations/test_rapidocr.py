@@ -4,7 +4,6 @@ OpenCV resizes bytes in fixed point and rounds halves up, so that values of a pa
 lies straight is as near; a tilted one is interpolated once here and twice there.
 """
 
-import re
 import sys
 import warnings
 
@@ -27,12 +26,6 @@ from octopus.integrations.rapidocr import FallbackWarning, accelerate  # noqa: E
 TEXTS = {"crops of all sizes 0123": 40, "one launch for every box": 22, "read": 60, "as wide as it is long 57": 16}
 LEVEL = 1 / 127.5
 QUIET = {"Global.log_level": "error"}
-
-
-@pytest.fixture(autouse=True)
-def new_warnings(monkeypatch):
-    """Reasons that other tests were told."""
-    monkeypatch.setattr(common, "_warned", set())
 
 
 @pytest.fixture(scope="module")
@@ -214,19 +207,6 @@ def test_what_is_not_known_is_left_to_the_original_and_said(engine, monkeypatch)
     monkeypatch.setattr(sys.modules["rapidocr"], "__version__", "2.1", raising=False)
     with pytest.raises(MissingPackageError, match="found the older 2"):
         accelerate(engine)
-
-
-def test_the_code_that_is_relied_on_is_known():
-    assert common.moved(stand_ins.relied_on()) == []
-
-
-def test_the_page_of_the_docs(root):
-    """Its examples run one after the other, and it names the versions."""
-    text = (root / "docs/integrations/rapidocr.md").read_text()
-    examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert len(examples) > 1
-    exec("\n".join(examples), {})
-    assert f"RapidOCR {stand_ins.TESTED[0]}" in text
 
 
 @pytest.mark.parametrize("side", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

@@ -1,8 +1,5 @@
 """Slices as one batch are SAHI's own, to the byte, and what is found in them is merged as by SAHI."""
 
-import re
-import sys
-
 import numpy as np
 import pytest
 
@@ -13,9 +10,7 @@ base = pytest.importorskip("sahi.models.base")
 from sahi.prediction import ObjectPrediction  # noqa: E402
 
 import octopus  # noqa: E402
-from octopus.errors import InputError, MissingPackageError  # noqa: E402
-from octopus.integrations import common  # noqa: E402
-from octopus.integrations import sahi as stand_ins  # noqa: E402
+from octopus.errors import InputError  # noqa: E402
 from octopus.integrations.sahi import slices  # noqa: E402
 
 
@@ -114,25 +109,6 @@ def test_errors():
         slices(picture(), 64, 64, dtype="int8")
     with pytest.raises(InputError, match="layout"):
         slices(picture(), 64, 64, size=32, layout="HWC")
-
-
-def test_an_older_version_is_refused_and_a_newer_one_warned_of(monkeypatch):
-    monkeypatch.setattr(common, "_newer", set())
-    monkeypatch.setattr(sys.modules["sahi"], "__version__", "0.11.36")
-    with pytest.raises(MissingPackageError, match=r"tested with sahi 0\.12 to 0\.12, found the older 0\.11\.36"):
-        slices(picture(), 64, 64)
-    monkeypatch.setattr(sys.modules["sahi"], "__version__", "0.13.0")
-    with pytest.warns(UserWarning, match=r"sahi 0\.13\.0 is newer than 0\.12 to 0\.12"):
-        slices(picture(), 64, 64)
-
-
-def test_the_page_of_the_docs(root):
-    """Its examples run one after the other, and it names the versions."""
-    text = (root / "docs/integrations/sahi.md").read_text()
-    examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert len(examples) > 1
-    exec("\n".join(examples), {})
-    assert f"SAHI {stand_ins.TESTED[0]}" in text
 
 
 @pytest.mark.gpu

@@ -1,17 +1,12 @@
 """Slices of supervision's `InferenceSlicer` as one batch: the same detections as slice by slice."""
 
-import re
-import sys
-
 import numpy as np
 import pytest
 
 sv = pytest.importorskip("supervision", reason="supervision is not installed")
 
 import octopus  # noqa: E402
-from octopus.errors import InputError, MissingPackageError  # noqa: E402
-from octopus.integrations import common  # noqa: E402
-from octopus.integrations import supervision as stand_ins  # noqa: E402
+from octopus.errors import InputError  # noqa: E402
 from octopus.integrations.supervision import batched  # noqa: E402
 
 
@@ -109,22 +104,3 @@ def test_detections_are_boxes():
         own = octopus.images.resize([sv.crop_image(picture(), box)], 32, antialias=False)
         assert np.abs(crop - own[0]).max() < 0.01
     assert octopus.crop_resize(picture(), sv.Detections.empty(), 32, device="cpu").shape == (0, 3, 32, 32)
-
-
-def test_an_older_version_is_refused_and_a_newer_one_warned_of(monkeypatch):
-    monkeypatch.setattr(common, "_newer", set())
-    monkeypatch.setattr(sys.modules["supervision"], "__version__", "0.29.1")
-    with pytest.raises(MissingPackageError, match=r"tested with supervision 0\.30 to 0\.31, found the older 0\.29\.1"):
-        batched(one_by_one, 100)
-    monkeypatch.setattr(sys.modules["supervision"], "__version__", "0.32.0")
-    with pytest.warns(UserWarning, match=r"supervision 0\.32\.0 is newer than 0\.30 to 0\.31"):
-        batched(one_by_one, 100)
-
-
-def test_the_page_of_the_docs(root):
-    """Its examples run one after the other, and it names the versions."""
-    text = (root / "docs/integrations/supervision.md").read_text()
-    examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert len(examples) > 1
-    exec("\n".join(examples), {})
-    assert f"supervision {stand_ins.TESTED[0]} and {stand_ins.TESTED[-1]}" in text

@@ -9,11 +9,11 @@ import copy
 import io
 import pickle
 import re
-import subprocess
 import sys
 import warnings
 from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 
 import numpy as np
 import pytest
@@ -29,6 +29,7 @@ from octopus.integrations import common  # noqa: E402
 from octopus.integrations import transformers as stand_ins  # noqa: E402
 from octopus.integrations.transformers import FallbackWarning, accelerate  # noqa: E402
 
+CODE = "transformers.models"
 SIDES = [(97, 143), (300, 201), (56, 84), (33, 320), (350, 180), (400, 230), (300, 201)]
 SHARE = {"fixed": 0.0, "float": 0.005, "pil": 0.0}  # of values that may be off
 LEVELS = {"fixed": 0, "float": 1, "pil": 0}
@@ -114,12 +115,6 @@ def backend(request, monkeypatch):
     return request.param
 
 
-@pytest.fixture(autouse=True)
-def new_warnings(monkeypatch):
-    """Reasons that other tests were told."""
-    monkeypatch.setattr(common, "_warned", set())
-
-
 def answers(processor, given, **options):
     """The original's answer and the stand-in's, which must not ask the original."""
     with warnings.catch_warnings():
@@ -199,39 +194,37 @@ def test_options_of_a_call(backend, kind, asked):
     compare(make(named(name, backend)), given, backend, **options)
 
 
-@pytest.mark.parametrize("size", [{"height": 100, "width": 80}, {"shortest_edge": 60}, (90, 110), 64])
-def test_sizes_of_a_call(backend, size):
-    crop = {"height": 70, "width": 60}
-    compare(make(named("CLIPImageProcessor", backend)), pictures(), backend, size=size, crop_size=crop)
-    compare(make(named("SiglipImageProcessor", backend)), pictures(), backend, size=size)
+PADDED = {"size": {"shortest_edge": 40}, "do_center_crop": False, "do_pad": True}
+UNSIZED = {"size": None, "do_resize": False}
+PT = {"return_tensors": "pt"}
+PATCHES = {"patch_size": 16, "merge_size": 1, "temporal_patch_size": 3}
+CROP = {"crop_size": {"height": 70, "width": 60}}
+SIZES = ({"height": 100, "width": 80}, {"shortest_edge": 60}, (90, 110), 64)
+# By name: the processor, how it is made, options of the call, and images if they aren't the usual ones.
+ASKED = {
+    **{f"{name} {size}": (f"{name}ImageProcessor", {}, {"size": size} | more)
+       for size in SIZES for name, more in (("CLIP", CROP), ("Siglip", {}))},
+    "padded": ("CLIPImageProcessor", PADDED, PT),
+    "padded to a size": ("CLIPImageProcessor", PADDED, PT | {"pad_size": {"height": 400, "width": 500}}),
+    "too small for its crop": ("CLIPImageProcessor", {"size": {"shortest_edge": 150}}, {}),
+    "limits": ("Qwen2VLImageProcessor", {}, PT | {"size": {"shortest_edge": 10_000, "longest_edge": 20_000}}),
+    "patches": ("Qwen2VLImageProcessor", {}, PT | PATCHES),
+    "patches of SigLIP2": ("Siglip2ImageProcessor", {}, PT | {"patch_size": 14, "max_num_patches": 100}),
+    "no size": ("Qwen2VLImageProcessor", UNSIZED, PT | {"size": None}, whole(112)),
+    "no size of SigLIP2": ("Siglip2ImageProcessor", UNSIZED, PT | {"size": None}, whole(112)),
+}  # fmt: skip
 
 
-def test_a_crop_of_what_is_too_small(backend):
-    """Pillow's backend pads the other side first where an odd number is missing: see the fallbacks."""
-    sides = [(300, 300), (100, 160), (75, 120)] if backend == "pil" else SIDES
-    compare(make(named("CLIPImageProcessor", backend), size={"shortest_edge": 150}), pictures(sides), backend)
-
-
-@pytest.mark.parametrize("options", [{}, {"pad_size": {"height": 400, "width": 500}}])
-def test_padding(backend, options):
-    kind = named("CLIPImageProcessor", backend)
-    processor = make(kind, size={"shortest_edge": 40}, do_center_crop=False, do_pad=True)
-    made = compare(processor, pictures(), backend, return_tensors="pt", **options)["pixel_values"]
-    assert made.shape[2:] == ((400, 500) if options else (77, 387))
-
-
-def test_limits_of_a_call(backend):
-    processor = make(named("Qwen2VLImageProcessor", backend))
-    compare(processor, pictures(), backend, size={"shortest_edge": 10_000, "longest_edge": 20_000}, return_tensors="pt")
-    compare(processor, pictures(), backend, patch_size=16, merge_size=1, temporal_patch_size=3, return_tensors="pt")
-    navit = make(named("Siglip2ImageProcessor", backend))
-    compare(navit, pictures(), backend, patch_size=14, max_num_patches=100, return_tensors="pt")
-
-
-@pytest.mark.parametrize("name", ["Qwen2VLImageProcessor", "Siglip2ImageProcessor"])
-def test_images_that_are_not_resized_need_no_size(name, backend):
-    processor = make(named(name, backend), size=None, do_resize=False)
-    compare(processor, whole(112), backend, size=None, return_tensors="pt")
+@pytest.mark.parametrize("asked", ASKED)
+def test_sizes_and_patches(backend, asked):
+    name, made, options, *given = ASKED[asked]
+    (given,) = given or [pictures()]
+    if asked == "too small for its crop" and backend == "pil":
+        # Pillow's backend pads the other side first where an odd number is missing: see the fallbacks.
+        given = pictures([(300, 300), (100, 160), (75, 120)])
+    found = compare(make(named(name, backend), **made), given, backend, **options)
+    if made is PADDED:
+        assert found["pixel_values"].shape[2:] == ((400, 500) if "pad_size" in options else (77, 387))
 
 
 INPUTS = {
@@ -277,6 +270,21 @@ def test_grey_images(backend):
 @pytest.mark.parametrize("kind", ["Qwen2-VL", "SigLIP", "SigLIP2"])
 def test_one_image_and_many(kind, given, backend):
     compare(make(named(PROCESSORS[kind][0], backend)), given, backend, return_tensors="pt")
+
+
+@pytest.mark.parametrize(("function", "ours", "arguments", "most"), [
+    (f"{CODE}.qwen2_vl.image_processing_qwen2_vl.smart_resize", images.smart_sizes, arguments, 9000)
+    for arguments in ((28, 3136, 1_003_520), (32, 65_536, 16_777_216), (28, 100_000, 120_000), (1, 1, 99))
+] + [
+    (f"{CODE}.siglip2.image_processing_siglip2.get_image_size_for_max_num_patches", images.fit_sizes, arguments, 6000)
+    for arguments in ((16, 256), (16, 1024), (14, 729), (32, 1))
+])  # fmt: skip
+def test_sizes_are_those_of_transformers(function, ours, arguments, most):
+    theirs, factor = resolve_name(function), arguments[0]
+    sides = np.random.default_rng(5).integers(1, most, (30_000 if len(arguments) == 3 else 2000, 2)).tolist()
+    sides += [(factor * k // 2, factor * n // 2) for k in range(1, 60) for n in range(1, 60) if factor > 1]
+    sides = [pair for pair in sides if max(pair) / min(pair) <= 200]
+    assert np.array_equal(ours(sides, *arguments), [theirs(*pair, *arguments) for pair in sides])
 
 
 def in_modes():
@@ -525,7 +533,6 @@ def test_errors_are_the_originals(name, given, options):
 
 
 def test_a_newer_version_is_warned_of_once_and_works(monkeypatch):
-    monkeypatch.setattr(common, "_newer", set())
     monkeypatch.setattr(stand_ins._class_of, "cache_clear", stand_ins._class_of.cache_clear)
     stand_ins._class_of.cache_clear()
     monkeypatch.setattr(sys.modules["transformers"], "__version__", "6.1.0")
@@ -559,11 +566,6 @@ def test_an_older_version_is_refused(monkeypatch):
         accelerate(processor)
     found = accelerate(processor, untested=True)(pictures(), return_tensors="pt")["pixel_values"]
     assert found.shape[0] == len(SIDES)
-
-
-def test_all_code_that_is_stood_in_for_is_known():
-    """Of the versions that are tested: `known_code.py --write` adds another's."""
-    assert not common.moved(stand_ins.relied_on())
 
 
 @pytest.mark.parametrize("wrong", [None, "clip", pictures()[0], transformers.ViTImageProcessor])
@@ -610,27 +612,6 @@ def test_a_processor_that_has_one():
     check(
         *(one(videos=video, text=["a <|video_pad|>"], return_tensors="pt") for one in (processor, made))
     )  # the video processor's own
-
-
-def test_the_page_of_the_docs(root):
-    """Its examples run one after the other, and it names the versions."""
-    text = (root / "docs/integrations/transformers.md").read_text()
-    assert f" {100 * SHARE['float']:g} %" in text
-    examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert len(examples) == 5
-    with warnings.catch_warnings():
-        exec("\n".join(examples), {})
-    assert f"transformers {stand_ins.TESTED[0]} to {stand_ins.TESTED[-1]}" in text
-
-
-def test_nothing_is_imported_unasked():
-    code = (
-        "import sys, octopus, octopus.images as images; images.resize, octopus.crop_resize; "
-        "import octopus.integrations; "
-        "assert not {'torch', 'transformers', 'octopus.integrations.transformers'} & set(sys.modules); "
-        "import octopus.integrations.transformers; assert not {'torch', 'transformers'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 @pytest.mark.gpu

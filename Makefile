@@ -49,7 +49,7 @@ endif
 export PATH := $(abspath $(BIN)):$(PATH)
 
 FUZZ_SECONDS ?= 300
-.PHONY: help install verify paper test test-gpu test-integrations test-newest test-oldest fuzz faults docs lint wheel lock clean
+.PHONY: help install verify paper committed test test-gpu test-integrations test-newest test-oldest fuzz faults docs lint wheel lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -65,6 +65,9 @@ verify: $(RUN_STAMP) ## install, derive all numbers anew from the committed rows
 
 paper: $(RUN_STAMP) ## install, measure this machine's core claims (EFFORT=full: everything), build figures and PDFs
 	$(BIN)/snakemake --cores $(CORES) --config effort=$(EFFORT)
+
+committed: $(RUN_STAMP) # renew what is committed for those who build nothing: figures/reference, paper/octopus.pdf
+	$(BIN)/snakemake --cores $(CORES) --force -- committed
 
 test: $(TEST_STAMP) ## install and run the tests
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
@@ -124,7 +127,7 @@ lock: # renew requirements.lock and requirements-cuda12.lock (needs uv)
 
 clean: ## remove what runs wrote, but neither .venv, downloads nor committed results
 	rm -rf .snakemake logs benchmarks data/results paper/build site dist
-	find figures -type f ! -name README.md -delete
+	find figures -maxdepth 1 -type f ! -name README.md -delete
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Octopus needs Python 3.11, 3.12 or 3.13 and found none: install one (python.org," \

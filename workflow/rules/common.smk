@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from functools import cache
+from hashlib import md5
 from importlib import import_module
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from octopus_study.measure.machine import machine_id
 from octopus_study.measure.digest import data_code, report_code, study_code
 from octopus_study.names import STUDIES
 from octopus_study.report import outputs
+from octopus_study.report.committed import stored
 
 CONFIG = check_config(config, source="the configuration (config/config.yaml, --configfile and --config)")
 MACHINE = machine_id(CONFIG.device) if CONFIG.machine == "auto" else CONFIG.machine
@@ -38,7 +40,16 @@ COMMITTED_FILES = [
     *sorted(map(str, Path(CONFIG.reference_dir).glob("*.csv"))),  # earlier runs
 ]
 REPORT_CODE = report_code()
-PAPER_FILES = sorted(str(file) for file in Path("paper").rglob("*.*") if "build" not in file.parts)
+PAPER_FILES = sorted(
+    str(file) for file in Path("paper").rglob("*.*") if "build" not in file.parts and file.suffix != ".pdf"
+)
+
+# What `verify` compares; as input it would be made anew first.
+VISITORS = {
+    str(file): md5(file.read_bytes()).hexdigest()
+    for file in stored(Path("figures"), Path("paper")).values()
+    if file.is_file()
+}
 
 # More than any machine has: Snakemake scales a job down to what --cores allows.
 ALL_CORES = 4096

@@ -46,7 +46,31 @@ rule verified:
         "../envs/octopus.yaml"
     params:
         code=REPORT_CODE,
+        visitors=VISITORS,
     message:
         "Verify: every number anew from the committed rows"
     shell:
         "octopus verify > {output:q} 2> {log:q} || (cat {output:q} {log:q}; false)"
+
+
+# What visitors see without building anything; of the references alone, also where this machine has results.
+rule committed:
+    input:
+        PAPER_FILES,
+        COMMITTED_FILES,
+        "config/claims.yaml",
+        "config/rules.tsv",
+    output:
+        update("paper/octopus.pdf"),
+        expand("figures/reference/{figure}.png", figure=outputs.figures()),
+    log:
+        "logs/committed.log",
+    conda:
+        "../envs/octopus.yaml"
+    threads: 8
+    params:
+        code=REPORT_CODE,
+    message:
+        "Paper and figures of the references, to be committed"
+    shell:
+        "octopus report committed 2>&1 | tee {log:q}"

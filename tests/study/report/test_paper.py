@@ -1,5 +1,6 @@
 """The paper is typeset from any mix of runs, and names no number that isn't in numbers.csv."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -7,10 +8,13 @@ from pathlib import Path
 import pytest
 import typst
 from committed_runs import PAPER
+from PIL import Image
 
 from octopus.errors import InputError
 from octopus_study.errors import DataError
+from octopus_study.report.committed import write_committed
 from octopus_study.report.frame import Frame
+from octopus_study.report.outputs import figures
 from octopus_study.report.paper import DOCUMENTS, build_paper, build_time, check_paper, referenced_ids, unknown_ids
 
 
@@ -34,6 +38,20 @@ def test_both_documents_are_typeset(
         monkeypatch.setenv("TZ", "Pacific/Kiritimati")
         again = build_paper(PAPER, folder, all_figures, tmp_path / "again.pdf", document)
         assert again.read_bytes() == pdf.read_bytes(), "two builds of one source are equal"
+
+
+def test_what_is_committed_for_visitors_is_small_and_the_same_bytes_each_time(
+    full: Path, runs: Path, all_figures: Path, tmp_path: Path
+) -> None:
+    for path in all_figures.glob("*.pdf"):
+        Image.effect_noise((60, 40), 50).convert("RGB").save(path.with_suffix(".png"))
+    for out in ("one", "two"):
+        write_committed(full, all_figures, PAPER, runs / "reference", tmp_path / out)
+    made = sorted((tmp_path / "one").iterdir())
+    assert {path.name for path in made} == {*(f"{name}.png" for name in figures()), "octopus.pdf"}
+    assert [path.read_bytes() for path in made] == [(tmp_path / "two" / path.name).read_bytes() for path in made]
+    ends = [json.loads(path.read_text())["ended"] for path in runs.glob("reference/*/*.json")]
+    assert f"D:{max(ends)[:10].replace('-', '')}".encode() in (tmp_path / "one/octopus.pdf").read_bytes()
 
 
 def test_the_date_of_the_source_is_the_newest_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

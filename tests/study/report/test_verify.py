@@ -9,11 +9,12 @@ import pytest
 from committed_runs import CLAIMS, PAPER, PUBLISHED
 from frames import TIME, number
 
+from octopus_study.report.committed import stored
 from octopus_study.verify import checks
 from octopus_study.verify.recomputed import texts
 from octopus_study.verify.scene import Paths, Scene
 
-WALKS = tuple(name for name in checks.CHECKS if name != "figures")
+WALKS = tuple(name for name in checks.CHECKS if name not in ("figures", "committed"))
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +68,24 @@ def test_what_was_changed_after_it_was_built_is_named(
         vars(changed).update(derived=scene.derived, judgements=scene.judgements)
         (result,) = checks.run(changed, [name])
     assert len(result.outcome.faults) >= 1
+
+
+def test_what_is_committed_for_visitors_is_compared_byte_for_byte(scene: Scene, paths: Paths, tmp_path: Path) -> None:
+    made, figures, paper = (tmp_path / name for name in ("made", "figures", "paper"))
+    with Scene(dataclasses.replace(paths, figures=figures, paper=paper)) as visited:
+        vars(visited)["committed"] = made
+        assert checks.CHECKS["committed"](visited)[:2] == (0, [])
+        places = stored(figures, paper)
+        for folder in (made, figures / "reference", paper):
+            folder.mkdir(parents=True)
+        for name, path in places.items():
+            (made / name).write_bytes(name.encode())
+            path.write_bytes(name.encode())
+        assert checks.CHECKS["committed"](visited)[:2] == (len(places), [])
+        first, second, *_, pdf = places.values()
+        first.write_bytes(b"changed")
+        second.unlink()
+        pdf.write_bytes(pdf.read_bytes() + b"more")
+        (figures / "reference/old.png").write_bytes(b"of a figure that is gone")
+        faults = checks.CHECKS["committed"](visited).faults
+    assert {Path(fault.partition(":")[0]).name for fault in faults} == {first.name, second.name, pdf.name, "old.png"}

@@ -1,5 +1,6 @@
 """The commands of `octopus report`: numbers, tables, figures, claims and the paper."""
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -94,6 +95,20 @@ def summary(
     from octopus_study.cli.ending import run_ended
 
     typer.echo("\n".join(run_ended(build, figures)))
+
+
+@report.command()
+def committed() -> None:
+    """Renew figures/reference and paper/octopus.pdf, which are committed, from the references alone."""
+    from octopus_study.report.committed import FOLDER, PAPER
+    from octopus_study.verify.scene import Paths, Scene
+
+    paths = Paths(build=Path("none"))
+    with Scene(paths) as scene:
+        for path in scene.committed.iterdir():
+            place = paths.paper if path.name == PAPER else paths.figures / FOLDER
+            place.mkdir(exist_ok=True)
+            shutil.copyfile(path, place / path.name)
 
 
 @report.command()

@@ -28,10 +28,16 @@ _GUARD = re.compile(r'\bif has\(\s*"([^"]+)"\s*\)')
 
 
 def build_paper(
-    paper_dir: str | Path, build_dir: str | Path, figures_dir: str | Path, out: str | Path, document: str = DOCUMENTS[0]
+    paper_dir: str | Path,
+    build_dir: str | Path,
+    figures_dir: str | Path,
+    out: str | Path,
+    document: str = DOCUMENTS[0],
+    timestamp: int | None = None,
 ) -> Path:
     """Check the sources against the numbers and compile one of `DOCUMENTS` to PDF (a ``.png`` with ``{p}`` in its name
-    gives pages as pictures). `InputError` names each number that the text asks for and ``numbers.csv`` hasn't."""
+    gives pages as pictures), dated `timestamp`, or as :func:`build_time` says. `InputError` names each number that the
+    text asks for and ``numbers.csv`` hasn't."""
     import typst
 
     problems = check_paper(paper_dir, Frame.read(Path(build_dir) / "numbers.csv"))
@@ -48,7 +54,7 @@ def build_paper(
                     root=root,
                     sys_inputs=inputs | {"nudge": str(nudge)},
                     ignore_system_fonts=True,
-                    timestamp=build_time(main.parent),
+                    timestamp=build_time(main.parent) if timestamp is None else timestamp,
                 )
         except (typst.TypstError, RuntimeError) as error:
             if any(fault in str(error) for fault in _TAG_FAULTS) and nudge + 1 < _NUDGES:

@@ -24,6 +24,7 @@ CHECKS: dict[str, Check] = {
     "text": rebuilt.text,
     "axes": drawn.axes,
     "figures": rebuilt.pictures,
+    "committed": rebuilt.committed,
 }
 
 

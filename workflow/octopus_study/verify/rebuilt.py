@@ -7,8 +7,9 @@ from pathlib import Path
 
 from octopus_study.report.build import for_authors
 from octopus_study.report.claims import read_claims
+from octopus_study.report.committed import stored
 from octopus_study.report.frame import Number
-from octopus_study.report.outputs import draw, figures, tables_of
+from octopus_study.report.outputs import figures, tables_of
 from octopus_study.report.paper import check_paper, prose, referenced_ids
 from octopus_study.report.tables.writers import markdown, typst
 from octopus_study.verify.scene import Outcome, Scene
@@ -84,16 +85,20 @@ def text(scene: Scene) -> Outcome:
 def pictures(scene: Scene) -> Outcome:
     """Each figure that was drawn before, drawn anew and compared byte by byte; those of another version of matplotlib
     differ."""
-    drawn = [name for name in figures() if (scene.paths.figures / f"{name}.png").is_file()]
-    faults = [name for name in drawn if _redrawn(scene, name) != _bytes(scene.paths.figures, name)]
-    return Outcome(len(drawn), faults, "" if drawn else "none was drawn before")
+    before = [path for name in figures() if (path := scene.paths.figures / f"{name}.png").is_file()]
+    faults = [path.stem for path in before if (scene.drawn / path.name).read_bytes() != path.read_bytes()]
+    return Outcome(len(before), faults, "" if before else "none was drawn before")
 
 
-def _redrawn(scene: Scene, name: str) -> bytes:
-    folder = scene.scratch / "figures"
-    draw(name, scene.built / "numbers.csv", folder / name)
-    return _bytes(folder, name)
+def committed(scene: Scene) -> Outcome:
+    """The paper and the figures that are committed, made anew from the references and compared byte by byte."""
+    places = stored(scene.paths.figures, scene.paths.paper)
+    if not any(path.is_file() for path in places.values()):
+        return Outcome(0, [], "none is committed; make committed writes them")
+    made = {name: scene.committed / name for name in places}
+    faults = [f"{path}: run make committed" for name, path in places.items() if _read(path) != _read(made[name])]
+    return Outcome(len(places), faults)
 
 
-def _bytes(folder: Path, name: str) -> bytes:
-    return (folder / f"{name}.png").read_bytes()
+def _read(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() else b""

@@ -8,10 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from octopus_study.measure.machine import available_cores
 from octopus_study.report.build import build_numbers, numbers_of, vetted
 from octopus_study.report.claims import Judgement, build_claims, judge_all
+from octopus_study.report.committed import write_committed
 from octopus_study.report.frame import HERE, Frame
-from octopus_study.report.outputs import build_tables
+from octopus_study.report.outputs import build_tables, draw_all
 from octopus_study.report.runs import Run, load_runs
 
 
@@ -70,6 +72,24 @@ class Scene:
     def built(self) -> Path:
         """The folder with numbers, claims and tables: that of the paper, or one that is made for this."""
         return self.paths.build if self.is_built else build(self.paths, None, self.scratch)
+
+    @cached_property
+    def drawn(self) -> Path:
+        """A folder with all figures, drawn anew from these numbers."""
+        draw_all(self.built / "numbers.csv", self.scratch / "figures", available_cores())
+        return self.scratch / "figures"
+
+    @cached_property
+    def committed(self) -> Path:
+        """A folder with what is committed for those who build nothing, made anew from the references alone."""
+        out, built, drawn = self.scratch / "committed", self.built, self.scratch / "of-references"
+        if self.results is None:
+            drawn = self.drawn
+        else:
+            built = build(self.paths, None, drawn)
+            draw_all(built / "numbers.csv", drawn, available_cores())
+        write_committed(built, drawn, self.paths.paper, self.paths.reference, out)
+        return out
 
     @cached_property
     def frame(self) -> Frame:

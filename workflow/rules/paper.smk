@@ -45,8 +45,7 @@ rule verified:
     conda:
         "../envs/octopus.yaml"
     params:
-        code=REPORT_CODE,
-        visitors=VISITORS,
+        code=[REPORT_CODE, VISITORS],
     message:
         "Verify: every number anew from the committed rows"
     shell:
@@ -67,9 +66,6 @@ rule committed:
         "logs/committed.log",
     conda:
         "../envs/octopus.yaml"
-    threads: 8
-    params:
-        code=REPORT_CODE,
     message:
         "Paper and figures of the references, to be committed"
     shell:

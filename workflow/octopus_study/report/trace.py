@@ -1,6 +1,5 @@
 """``octopus trace ID``: where a number or a claim comes from, and where it is used."""
 
-import ast
 import difflib
 import json
 import re
@@ -117,21 +116,18 @@ def _methods(number: Number) -> Iterator[str]:
         for name in condition.values
     )
     for name in list(names or ([number.method] if number.method else []))[:_SHOWN_METHODS]:
-        yield from _field("method", f"{name}, {' and '.join(_code_of(name, number.study)) or 'named by its study'}")
+        yield from _field("method", f"{name}, {_code_of(name, number.study)}")
 
 
-@cache
-def _code_of(method: str, study: str) -> list[str]:
-    """Return the places where a method's class is, or where the code of its study names it; at most two."""
+def _code_of(method: str, study: str) -> str:
+    """Return the place of a method's class, or the folder of the study that names it."""
     name = method.removesuffix(AGAIN)
-    own, baselines, shared = (
-        sorted((_PACKAGE / folder).glob("*.py")) for folder in (f"studies/{study}", "baselines", "studies")
-    )
     module, _, kind = next((row.target for row in CROP_METHODS if row.name == name), "").partition(":")
-    target = [_line_of(_PACKAGE / "baselines" / f"{module}.py", f"class {kind}(")] if module else []
-    files = [*own, *([] if target else [*baselines, *shared])]
-    named = [f"{_short(path)}:{line}" for path in files for line in _named(path, name)]
-    return [*target, *named][:2]
+    return (
+        _line_of(_PACKAGE / f"baselines/{module}.py", f"class {kind}(")
+        if module
+        else _short(_PACKAGE / f"studies/{study}")
+    )
 
 
 def recorded(number: Number) -> Iterator[str]:
@@ -155,16 +151,6 @@ def _provenance(file: str) -> tuple[dict, str | None]:
 
 
 @cache
-def _texts(path: Path) -> list[tuple[str, int]]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
-    return [(str(node.value), node.lineno) for node in nodes]
-
-
-def _named(path: Path, name: str) -> list[int]:
-    return [line for text, line in _texts(path) if text == name]
-
-
 def _line_of(path: Path, start: str) -> str:
     lines = path.read_text(encoding="utf-8").splitlines()
     return f"{_short(path)}:{next((i for i, line in enumerate(lines, 1) if line.startswith(start)), 1)}"

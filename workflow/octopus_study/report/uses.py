@@ -1,4 +1,4 @@
-"""Where a number is used: the lines of the paper's text, claims, cells of tables, and figures.
+"""Where a number is used: the lines of the paper's text, claims, tables, and figures.
 
 Text is read, not run: an id that is put together from pieces is found by the piece that it begins with, so a line may
 be named that in the end shows another number of the same kind.
@@ -13,16 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from octopus_study.measure._files import atomic_text
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.paper import prose
 from octopus_study.report.series import Series
-
-if TYPE_CHECKING:
-    from octopus_study.report.tables.spec import Maker
-    from octopus_study.report.tables.writers import Table
 
 _QUOTED = re.compile(r'"\.?([\w-]+(?:\.[\w-]+)+)[._]?"')  # an id, or the beginning of one
 _LEAST = 3  # parts of a beginning that names numbers of one kind
@@ -82,8 +78,8 @@ def _quoted(paper_dir: Path) -> dict[str, list[tuple[int, str]]]:
 
 
 def in_tables(number: Number, frame: Frame) -> list[str]:
-    """Return ``table: row, column`` of every cell that shows a number, and the captions that do."""
-    return _shown(frame)["tables"].get(number.id, [])
+    """Return the tables that look a number up."""
+    return [name for name, ids in _read(frame)["tables"].items() if number.id in ids]
 
 
 def in_figures(number: Number, frame: Frame) -> list[str]:
@@ -91,59 +87,53 @@ def in_figures(number: Number, frame: Frame) -> list[str]:
     return [name for name, ids in read_by_figures(frame).items() if number.id in ids]
 
 
-@lru_cache(maxsize=1)
 def read_by_figures(frame: Frame) -> dict[str, set[str]]:
     """Return the ids that each figure looks up."""
-    return {name: set(ids) for name, ids in _shown(frame)["figures"].items()}
+    return _read(frame)["figures"]
 
 
 @lru_cache(maxsize=1)
-def _shown(frame: Frame) -> dict[str, dict[str, list[str]]]:
-    """Return the cells of tables by id of a number, and the ids by figure.
+def _read(frame: Frame) -> dict[str, dict[str, set[str]]]:
+    """Return the ids that each table and each figure looks up.
 
-    All tables and figures are made to know them, which takes seconds: ``uses.json`` beside the numbers keeps them for
-    as long as these, and the code of the report, are the same.
+    All of them are made to know it, which takes seconds: ``uses.json`` beside the numbers keeps them for as long as
+    these, and the code of the report, are the same.
     """
     numbers = frame.folder / "numbers.csv" if frame.folder else None
     if numbers is None or not numbers.is_file():
-        return {"tables": _cells(frame), "figures": _looked_up(frame)}
+        return _sets(_looked_up(frame))
     code = sorted(Path(__file__).parent.rglob("*.py"))
     of = hashlib.sha256(b"".join(path.read_bytes() for path in (numbers, *code))).hexdigest()
     kept = numbers.with_name("uses.json")
     with suppress(OSError, ValueError, KeyError):
         known = json.loads(kept.read_text(encoding="utf-8"))
         if known["of"] == of:
-            return {name: known[name] for name in ("tables", "figures")}
-    found = {"tables": _cells(frame), "figures": _looked_up(frame)}
+            return _sets(known["found"])
+    found = _looked_up(frame)
     with suppress(OSError), atomic_text(kept) as stream:  # a build that may only be read is no reason to say nothing
-        json.dump({"of": of, **found}, stream)
-    return found
+        json.dump({"of": of, "found": found}, stream)
+    return _sets(found)
 
 
-def _cells(frame: Frame) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, maker in _tables().items():
-        table, watched = watch(maker, frame)
-        for number in filter(None, map(frame.find, sorted(watched.seen))):
-            if number.text and (places := [f"{name}: {place}" for place in _places(table, number)]):
-                found.setdefault(number.id, []).extend(places)
-    return found
+def _sets(found: dict[str, dict[str, list[str]]]) -> dict[str, dict[str, set[str]]]:
+    return {kind: {name: set(ids) for name, ids in of.items()} for kind, of in found.items()}
 
 
-def _looked_up(frame: Frame) -> dict[str, list[str]]:
+def _looked_up(frame: Frame) -> dict[str, dict[str, list[str]]]:
     from matplotlib import pyplot
 
     from octopus_study.report.outputs import figure_of, figures
 
-    read = {}
-    for name in figures():
-        _, watched = watch(partial(figure_of, name), frame)
-        pyplot.close("all")
-        read[name] = sorted(watched.seen)
-    return read
+    found: dict[str, dict[str, list[str]]] = {"tables": {}, "figures": {}}
+    makers = {"tables": _tables(), "figures": {name: partial(figure_of, name) for name in figures()}}
+    for kind, of in makers.items():
+        for name, make in of.items():
+            found[kind][name] = sorted(watch(make, frame)[1].seen)
+            pyplot.close("all")
+    return found
 
 
-def _tables() -> dict[str, Maker]:
+def _tables() -> dict[str, Callable[[Frame], Any]]:
     """Return what makes each table of numbers; those of claims show verdicts."""
     from octopus_study.report.studies import reports
     from octopus_study.report.tables import overview
@@ -151,22 +141,6 @@ def _tables() -> dict[str, Maker]:
 
     specs = (item for report in reports().values() for item in report.tables.items())
     return {"machines": overview.machines} | {name: partial(make, spec) for name, spec in specs}
-
-
-def _places(table: Table, number: Number) -> Iterator[str]:
-    # A cell may have the interval between the digits and their unit.
-    digits = number.text.partition(" ")[0] if number.known else number.text
-    section = ""
-    for row in table.rows:
-        if isinstance(row, str):
-            section = f"{row}; "
-            continue
-        for head, cell in zip(table.header, row, strict=True):
-            # Few cells have the digits, and only these are worth a pattern.
-            if digits in cell and re.search(rf"(?<![\d.]){re.escape(digits)}(?![\d.]*\d)", cell):
-                yield f"{section}{row[0]}, {head or 'first column'}"
-    if number.text in table.caption:
-        yield "caption"
 
 
 def watch(make: Callable[[Frame], Any], frame: Frame) -> tuple[Any, Watched]:

@@ -169,7 +169,7 @@ PACED_TABLE = Spec(
 _PART_NAMES = {"time": "Time", "power": "Power", "energy": "Energy = time \u00d7 power"}
 _PART_COLORS = {"time": SKY, "power": ORANGE, "energy": BLACK}
 _SOME_COUNTS, _OF_LIBRARIES = (100, 1000, 5000), 1000
-_BAR, _ROOM = 0.27, 1.6  # between two marks; space for a value, in the farthest from 1
+_BAR, _ROOM = 0.27, 1.9  # between two marks; space for a value, in the farthest from 1
 _TABLES = {
     "First table: a voltage read as power": "power_voltage_misread",
     "Third table: voltage \u00d7 current": STUDY,

@@ -126,7 +126,7 @@ def test_everything_that_names_a_version_names_the_same(root: Path) -> None:
     citation = yaml.safe_load((root / "CITATION.cff").read_text())
     assert {octopus_study.__version__, citation["version"], zenodo["version"]} == {__version__}
     assert (citation["title"], citation["license"]) == (zenodo["title"], zenodo["license"])
-    assert f"## [{__version__}]" in (root / "CHANGELOG.md").read_text()
+    assert f"## [{__version__}] - {citation['date-released']}" in (root / "CHANGELOG.md").read_text()
 
 
 def test_tracked_files_name_no_machine_and_no_index(root: Path) -> None:

@@ -125,7 +125,10 @@ def _looked_up(frame: Frame) -> dict[str, dict[str, list[str]]]:
     from octopus_study.report.outputs import figure_of, figures
 
     found: dict[str, dict[str, list[str]]] = {"tables": {}, "figures": {}}
-    makers = {"tables": _tables(), "figures": {name: partial(figure_of, name) for name in figures()}}
+    makers: dict[str, dict[str, Callable[[Frame], Any]]] = {
+        "tables": _tables(),
+        "figures": {name: partial(figure_of, name) for name in figures()},
+    }
     for kind, of in makers.items():
         for name, make in of.items():
             found[kind][name] = sorted(watch(make, frame)[1].seen)

@@ -36,7 +36,7 @@ def drone_pool(n: int = POOL_SIZE, seed: int = 42) -> NDArray[np.int32]:
 
 
 def drone_frame(objects: NDArray[np.int32], seed: int = 42) -> NDArray[np.uint8]:
-    """(1080, 1920, 3) uint8, RGB: a street seen from a drone, with a vehicle or a person in each box, ``xyxy``."""
+    """(1080, 1920, 3) uint8, RGB: a street seen from a drone, with a vehicle in each box, ``xyxy``."""
     return paint_scene(objects, CANONICAL_FRAME, RandomState(seed))
 
 

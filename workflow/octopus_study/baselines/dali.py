@@ -17,7 +17,7 @@ AHEAD = 2  # batches that are on their way at once, DALI's own choice
 
 
 @cache
-def _stream() -> Any:
+def dali_stream() -> Any:
     """One stream for the whole process: DALI gives memory back on it long after a method is gone."""
     return blocking_stream()
 
@@ -43,7 +43,7 @@ class Dali(CropMethod):
         self.device = "gpu" if job.on_gpu else "cpu"
         self.frame = self.dali.as_tensor(self._storage(), layout="HWC")
         if job.on_gpu:
-            self.dali.set_current_stream(int(_stream().handle))
+            self.dali.set_current_stream(int(dali_stream().handle))
         self._result: Any = None
 
     def _storage(self) -> Any:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from octopus.backends.cpu import get_num_threads
 from octopus_study.baselines.availability import Unavailable, need, need_torch
-from octopus_study.baselines.method import blocking_stream, require_gpu
+from octopus_study.baselines.dali import dali_stream
+from octopus_study.baselines.method import require_gpu
 from octopus_study.baselines.pillow import image_module
 from octopus_study.studies.images.job import (
     BETWEEN,
@@ -224,12 +224,6 @@ class KorniaRs(ImageMethod):
         self.made = np.stack(planes, out=self.job.out)
 
 
-@cache
-def _stream() -> Any:
-    """One stream for the whole process: DALI gives memory back on it long after a method is gone."""
-    return blocking_stream()
-
-
 class DaliImages(ImageMethod):
     """`resize` to bytes, cubic and antialiased, all images in one launch, then `crop_mirror_normalize` to planes."""
 
@@ -243,7 +237,7 @@ class DaliImages(ImageMethod):
         types, tensors = (need(f"nvidia.dali.{name}", "NVIDIA DALI", CUDA13) for name in ("types", "tensors"))
         self._cubic, self._place = types.INTERP_CUBIC, "gpu" if job.on_gpu else "cpu"
         if job.on_gpu:
-            self._dali.set_current_stream(int(_stream().handle))
+            self._dali.set_current_stream(int(dali_stream().handle))
             self._images = [tensors.TensorGPU(image, layout="HWC") for image in job.interleaved]
         else:
             self._images = job.images

@@ -17,7 +17,6 @@ class ImageShape(Section):
     )
     height: Count = Field(2048, description="rows of the image")
     widths: tuple[Count, Count] = Field((1024, 2048), description="least and largest columns of the image")
-    steps: Counts = Field([64, 68], min_length=1, description="columns from one width to the next")
     patch_sides: Counts = Field([128, 256, 512], description="sides of the patches that cover the image")
     patch_batches: Counts = Field([1, 2, 4, 8, 16], min_length=1, description="patches per batch")
     max_seconds: Seconds = ends_after(30.0)

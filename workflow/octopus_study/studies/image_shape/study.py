@@ -27,6 +27,7 @@ from octopus_study.studies.image_shape import ImageShape, denoisers, forwards, p
 from octopus_study.studies.image_shape.forwards import QUANTITIES, Order
 
 NO_GPU = "needs a GPU: the caching allocator of CUDA is what is measured"
+STEPS = 64, 68  # columns from one width to the next
 PUBLISHED_JUMP = 1228, 1296  # from a width that is split to one that runs whole
 # Forwards of tens of ms that nothing else disturbs; they give a curve, and no verdict hangs on them.
 FORWARD_BLOCKS, FORWARD_SECONDS, GIVE_UP_SECONDS = 5, 0.6, 5.0
@@ -98,7 +99,7 @@ def widths(settings: ImageShape, step: int) -> list[int]:
 
 def intervention_widths(settings: ImageShape) -> list[int]:
     """The measured widths next to the published ones: one that is split, one that runs whole."""
-    known = sorted({width for step in settings.steps for width in widths(settings, step)})
+    known = sorted({width for step in STEPS for width in widths(settings, step)})
     kinds = [[width for width in known if bool(width % DRUNET_MULTIPLE) == split] for split in (True, False)]
     pairs = zip(kinds, PUBLISHED_JUMP, strict=True)
     return [min(some, key=lambda width: abs(width - aim)) for some, aim in pairs if some]
@@ -111,7 +112,7 @@ def _orders(context: Context) -> list[Order]:
     budget = replace(budget, min_blocks=blocks, give_up_seconds=limit)
     orders = []
     for model in settings.models:
-        known = [(f"step{step}", AS_PUBLISHED, widths(settings, step)) for step in settings.steps]
+        known = [(f"step{step}", AS_PUBLISHED, widths(settings, step)) for step in STEPS]
         if model in denoisers.SPLITTING:
             columns = intervention_widths(settings)
             known += [("interventions", method, columns) for method in denoisers.METHODS]

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from octopus_study.sections import Count, Counts, Seconds, Section, ends_after
+from octopus_study.sections import Counts, Seconds, Section, ends_after
 
 DATASET = "visdrone-val"
 Operation = Literal["multiply", "normalize", "threshold", "gamma", "blur3x3", "blur5x5_sobel"]
@@ -28,9 +28,4 @@ class ItemMapping(Section):
     uint8_operations: list[Operation] = Field(
         ["multiply", "normalize", "blur3x3"], description="what is done to bytes, with the fewest items"
     )
-    elements_cpu: Count = Field(30_000_000, description="elements of the largest batch on a CPU")
-    operations_large_cpu: list[Operation] = Field(
-        ["multiply", "blur3x3"], description="what is done to a CPU's largest batches"
-    )
-    elements_cpu_all: Count = Field(6_000_000, description="elements up to which a CPU does every operation")
     max_seconds: Seconds = ends_after(1.0)

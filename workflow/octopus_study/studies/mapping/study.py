@@ -50,6 +50,8 @@ CHOSEN = {
     "block_metadata": "block-metadata-tuned",
     "lookup": "lookup",
 }
+# Elements of the largest batch on a CPU by some operations, and by the others.
+CPU_ELEMENTS, CPU_ELEMENTS_ALL, CPU_LARGE = 30_000_000, 6_000_000, ("multiply", "blur3x3")
 SHARE_OF_FREE = 0.6  # of the free memory that one case may take
 
 
@@ -139,9 +141,7 @@ def _shortage(context: Context, operation: str, shapes: NDArray[np.int64], dtype
     allowed = SHARE_OF_FREE * free_bytes(context.device)
     if needed > allowed:
         return f"{total:,} elements need {needed:,} bytes, {int(allowed):,} of the free memory may be taken"
-    limits = context.config.mapping
-    main = operation in limits.operations_large_cpu
-    limit = limits.elements_cpu if main else limits.elements_cpu_all
+    limit = CPU_ELEMENTS if operation in CPU_LARGE else CPU_ELEMENTS_ALL
     if not on_gpu and total > limit:
         return f"{total:,} elements of {operation} would take a CPU too long, the limit is {limit:,}"
     return ""

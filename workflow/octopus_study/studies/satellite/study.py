@@ -32,6 +32,11 @@ KERNEL, WHOLE = "keep_tiles", "end_to_end"
 FULL_SCALE = 10_000  # digital number of a reflectance of 1
 THUMBNAIL = 128  # pixels along each side of the picture of the scene
 BITS = 8  # of a byte
+VARIANTS = ("uint16", "rgb8")  # digital numbers as they are, or three channels of bytes
+# Mean brightness above which a tile is kept, of a real scene and of a generated one.
+THRESHOLD, THRESHOLD_SYNTHETIC = 0.535, 0.35
+BYTE_BUDGET = 0.45  # share of the scene's bytes that the best tiles may take
+DOWNLINK = 2e6  # bits per second to the ground
 SIDES = ("tile_left", "tile_top", "tile_right", "tile_bottom")
 Kept = tuple[NDArray[np.bool_], NDArray[np.bool_]]  # flags of the library, and those that NumPy's means give
 PUBLISHED_SIDE = 8192  # of the published scene in pixels
@@ -55,7 +60,7 @@ def plan(context: Context) -> Iterator[Part]:
     for view in _views(context):
         height, width = view.band.shape
         tiles = satellite_tiles(width, height, context.seed)
-        for variant in context.config.satellite.variants:
+        for variant in VARIANTS:
             case = context.case(f"{view.name}-{variant}", len(tiles), dataset=view.dataset)
             alone = ("octopus", BOUND) if context.device == "cuda" else ("octopus",)
             comparisons = (
@@ -76,18 +81,18 @@ def as_variant(band: NDArray[np.uint16], variant: str) -> tuple[NDArray[np.uint8
 
 def _views(context: Context) -> Iterator[View]:
     """The published part of the whole scene; else the window that there is, and a generated scene of that size."""
-    settings, scene = context.config.satellite, context.scene
+    scene = context.scene
     band = scene.pixels
-    threshold = settings.threshold_synthetic if scene.synthetic else settings.threshold
+    threshold = THRESHOLD_SYNTHETIC if scene.synthetic else THRESHOLD
     if scene.whole:
         part = np.ascontiguousarray(band[:PUBLISHED_SIDE, :PUBLISHED_SIDE])
         yield View("full", scene.dataset, part, threshold, True)
         return
     yield View("window", scene.dataset, band, threshold, True)
-    side = settings.synthetic_side
+    side = context.config.satellite.synthetic_side
     if side:
         made = greenland_band(side, side, context.seed)
-        yield View("scale", "synthetic", made, settings.threshold_synthetic, False)
+        yield View("scale", "synthetic", made, THRESHOLD_SYNTHETIC, False)
 
 
 def _measure(view: View, variant: str, tiles: NDArray[np.int32], context: Context, part: Part) -> Iterator[Row]:
@@ -103,10 +108,10 @@ def _measure(view: View, variant: str, tiles: NDArray[np.int32], context: Contex
 
 def _judged(context: Context, case: Case, job: TileJob, pictured: bool) -> Iterator[Row]:
     """Rows of the scene and of what each rule keeps; with `pictured` also of every tile."""
-    downlink, nbytes = context.config.satellite.downlink, job.image.nbytes
+    nbytes = job.image.nbytes
     yield case.row("scene", "deterministic", "tiles", "count", len(job.tiles))
     yield case.row("scene", "deterministic", "scene_bytes", "bytes", nbytes)
-    yield case.row("scene", "deterministic", "scene_downlink_time", "s", nbytes * BITS / downlink)
+    yield case.row("scene", "deterministic", "scene_downlink_time", "s", nbytes * BITS / DOWNLINK)
     means = tile_means(job.image, job.tiles, scale=job.scale, device=job.device)
     if pictured:
         for name, side in zip(SIDES, job.tiles.T.tolist(), strict=True):
@@ -119,7 +124,7 @@ def _judged(context: Context, case: Case, job: TileJob, pictured: bool) -> Itera
         values = {
             ("kept_tiles", "count"): int(flags.sum()),
             ("kept_bytes", "bytes"): nbytes,
-            ("kept_downlink_time", "s"): nbytes * BITS / downlink,
+            ("kept_downlink_time", "s"): nbytes * BITS / DOWNLINK,
         }
         for name, value in values.items():
             yield case.row(rule, "deterministic", *name, value, answer=answer)
@@ -137,7 +142,7 @@ def _kept(context: Context, job: TileJob, means: NDArray[np.float64]) -> dict[st
     ):
         flags, _ = keep_tiles(job.image, job.tiles, level, scale=job.scale, device=job.device)
         kept[rule] = flags, expected
-    budget = int(context.config.satellite.byte_budget * job.image.nbytes)
+    budget = int(BYTE_BUDGET * job.image.nbytes)
     kept["byte-budget"] = best_within(means, job.sizes, budget), best_within(right, job.sizes, budget)
     return kept
 

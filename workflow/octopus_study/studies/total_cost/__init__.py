@@ -17,11 +17,9 @@ class TotalCost(Section):
         min_length=1,
         description="published mixes of images",
     )
-    mixes_cpu: list[Literal["photos-500", "photos-1000"]] = Field(["photos-500"], description="those of a CPU")
     kernels: list[Literal["light", "heavy"]] = Field(
         ["light", "heavy"], min_length=1, description="3x3 mean, or 5x5 mean with Sobel's gradient"
     )
-    kernels_cpu: list[Literal["light", "heavy"]] = Field(["light"], description="those of a CPU")
     long_side: Count = Field(500, description="pixels of the usual images' longer side, as published 500")
     ladder: bool = Field(True, description="whether the naive baselines are measured too")
     max_seconds: Seconds = ends_after(2.0)

@@ -62,7 +62,6 @@ def test_its_pages_take_nothing_from_a_network(site: Site) -> None:
     [
         ("studies.html", ("stage_timing", "arena_bound_share", "Claims that it decides")),
         ("verified.html", ("The last reference was measured on", "numba")),
-        ("licences.html", ("numpy", "BSD")),
         ("command.html", ("octopus doctor", "octopus measure", "octopus report add-reference")),
         ("api/octopus.html", ("octopus.crop_resize", "Parameters", "letterbox")),
         ("api/images.html", ("octopus.images.patch_rows", "Returns")),

@@ -8,7 +8,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 from octopus.cli import COMMANDS
-from octopus_study.site.pages import licences_page, studies_page, verified_page
+from octopus_study.site.pages import studies_page, verified_page
 
 ROOT = Path(__file__).resolve().parents[2]
 TYPER = (sys.executable, "-m", "typer", "octopus_study.cli.commands", "utils", "docs", "--name", "octopus")
@@ -22,12 +22,7 @@ def command_page(root: Path) -> str:
     return f"{head}\n\n{of_library}\nThe artifact adds these.\n\n#{told}"
 
 
-PAGES = {
-    "studies.md": studies_page,
-    "verified.md": verified_page,
-    "licences.md": licences_page,
-    "command.md": command_page,
-}
+PAGES = {"studies.md": studies_page, "verified.md": verified_page, "command.md": command_page}
 
 
 def on_files(files: Files, config: Any) -> Files:

@@ -1,11 +1,10 @@
-"""Pages of the documentation that follow from the code, the references, and what is installed."""
+"""Pages of the documentation that follow from the code and the references."""
 
 import inspect
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from importlib import import_module
-from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
 
@@ -117,32 +116,3 @@ def _versions(records: dict[str, list[dict[str, Any]]], locked: dict[str, str]) 
 
 def _locked(lock: str) -> dict[str, str]:
     return dict(re.findall(r"^([\w.-]+)==([^\s;\\]+)", lock, re.MULTILINE))
-
-
-def licences_page(root: Path) -> str:
-    """Return the licence of every package of the lock that is installed here, and the extras that need it."""
-    lock = (root / LOCK).read_text(encoding="utf-8")
-    needing = {name: marks for name, marks in re.findall(r"^([\w.-]+)==(?:.*\n +)+?# for (.+)$", lock, re.MULTILINE)}
-    rows = sorted(set(_licence_rows(needing)))
-    return (
-        "# Dependencies and licences\n\nFor anyone who redistributes Octopus, which is under the MIT licence. The "
-        "library needs NumPy and Numba; the other packages belong to the artifact, its tests and this documentation. "
-        "[Data](reproduce.md#data) have their own terms. Listed are the locked packages that were installed where this "
-        "page was built, with the licence that each declares.\n\n"
-        + table(("package", "version", "licence", "for"), rows)
-    )
-
-
-def _licence_rows(needing: dict[str, str]) -> Iterator[tuple[str, str, str, str]]:
-    for found in distributions():
-        name = re.sub(r"[-_.]+", "-", found.metadata["Name"] or "").lower()
-        if name in needing:
-            yield name, found.version, licence(found), needing[name]
-
-
-def licence(found: Distribution) -> str:
-    """Return what a distribution declares: its expression, else its classifiers, else the first line of its text."""
-    data: Any = found.metadata
-    classifiers = [text for text in data.get_all("Classifier", []) if text.startswith("License ::")]
-    names = ", ".join(text.rpartition(" :: ")[2] for text in classifiers)
-    return data.get("License-Expression") or names or (data.get("License") or "not declared").partition("\n")[0]

@@ -485,12 +485,17 @@ def check_planned_frame(frame: ArrayView, spec: CropSpec, model: ArrayView, stag
 def check_planned_boxes(boxes: ArrayView, max_boxes: int, device: str) -> None:
     """Boxes must be such as the plan's `device` reads, and no more than it has memory for."""
     check_box_shape(boxes.shape, boxes.dtype)
-    if boxes.shape[0] > max_boxes:
-        raise InputError(f"there is room for max_boxes={max_boxes}, found {boxes.shape[0]} boxes; make it larger")
-    if boxes.device == "cuda" and device == "cpu":
-        raise InputError("boxes are on the GPU but the CPU was asked to work; copy them to the host")
+    check_room(boxes.shape[0], max_boxes, boxes.device, device)
     if boxes.device == "cuda":
         check_gpu_boxes(boxes)
+
+
+def check_room(count: int, max_boxes: int, side: str, device: str) -> None:
+    """Boxes on a side must be no more than a plan has memory for, and not on the GPU where the CPU works."""
+    if count > max_boxes:
+        raise InputError(f"there is room for max_boxes={max_boxes}, found {count} boxes; make it larger")
+    if side == "cuda" and device == "cpu":
+        raise InputError("boxes are on the GPU but the CPU was asked to work; copy them to the host")
 
 
 def kernel_dtype(array: ArrayView | None, from_host: str) -> str:

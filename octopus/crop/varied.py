@@ -10,18 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus.arrays import checks, streams
+from octopus.arrays import checks, results, streams
 from octopus.arrays.plan import Plan, Stage
-from octopus.arrays.results import (
-    BFLOAT16,
-    check_family,
-    check_host_memory,
-    check_out,
-    host_copy,
-    itemsize,
-    result_memory,
-    result_view,
-)
 from octopus.arrays.views import ArrayView, view
 from octopus.backends.cuda.device import is_capturing
 from octopus.crop import check
@@ -137,11 +127,11 @@ class VariedPlan(Plan):
         for name, wrong in (("affine maps go", given.kind == "maps"), ("letterbox=True goes", checked.letterbox)):
             if wrong and (self._own_sizes or pad_to is not None):
                 raise InputError(f"{name} with one size for all items; leave out sizes of their own and pad_to")
-        if self._own_sizes and pad_to is None and checked.dtype == BFLOAT16:
+        if self._own_sizes and pad_to is None and checked.dtype == results.BFLOAT16:
             raise InputError("a RaggedBatch can't hold bfloat16; ask for float32 or float16, or for pad_to")
         self._sizes = self._most_sizes(size if self._own_sizes else checked.size, allocate)
         if allocate:
-            check_family(model, checked.dtype)
+            results.check_family(model, checked.dtype)
         self.spec = make_spec(model, checked)
         queue = self._begin(model, streams.device_for(model, device), stream)
         self._out = self._transform = None
@@ -200,7 +190,7 @@ class VariedPlan(Plan):
     @property
     def gpu_bytes(self) -> int:
         """Device memory that the plan holds at most; frames and results that travel are held during a run alone."""
-        own = 0 if self._out is None else result_view(self._out).nbytes
+        own = 0 if self._out is None else results.result_view(self._out).nbytes
         return own + self.max_boxes * (ITEM.itemsize + ELSE_BYTES + 16 * self.spec.options.letterbox)
 
     def call(self, frame: Any, boxes: Any, out: Any, stream: Any, options: dict[str, Any]) -> Any:
@@ -221,14 +211,14 @@ class VariedPlan(Plan):
                 result = self._memory_of(self._out, layout.shape, self.spec.dtype, stream)
             if options.letterbox:
                 transform = self._memory_of(transform, (count, 4), "float32", stream)
-            target = result_view(result)
-            check_out(target, layout.shape, self.spec.dtype, self._model.device)
+            target = results.result_view(result)
+            results.check_out(target, layout.shape, self.spec.dtype, self._model.device)
             for name, arrays in (("frame", given.frames), ("boxes", given.boxes)):
                 for array in arrays:
                     checks.check_apart(target, **{name: array})
             if count:
-                results = [target] if transform is None else [target, view(transform, "transform")]
-                self._execute(given, values, layout, results, stream)
+                targets = [target] if transform is None else [target, view(transform, "transform")]
+                self._execute(given, values, layout, targets, stream)
         if options.return_transform:
             return result, transform
         if self._pad_to is not None:
@@ -244,10 +234,10 @@ class VariedPlan(Plan):
             return self._head(own, shape[0])
         queue = None
         if self.device == "cpu":
-            check_host_memory(int(np.prod(shape)) * itemsize(dtype))
+            results.check_host_memory(int(np.prod(shape)) * results.itemsize(dtype))
         elif stream is not None:
             queue = streams.stream_for(self._model, None, stream)
-        return result_memory(self._model, shape, dtype, queue)
+        return results.result_memory(self._model, shape, dtype, queue)
 
     def _check(self, given: Given) -> None:
         kind, wanted = self._kind, (self._model.device, *self.spec.frame[:2])
@@ -257,11 +247,7 @@ class VariedPlan(Plan):
             found = frame.device, *frame_spec(frame, self.spec.options.channels)[:2]
             if found != wanted:
                 raise InputError(f"the plan is for frames of (side, dtype, channels) {wanted}, found {found}")
-        if len(given.numbers) > self.max_boxes:
-            count = len(given.numbers)
-            raise InputError(f"there is room for max_boxes={self.max_boxes}, found {count} boxes; make it larger")
-        if given.there and self.device == "cpu":
-            raise InputError("boxes are on the GPU but the CPU was asked to work; copy them to the host")
+        check.check_room(len(given.numbers), self.max_boxes, given.boxes[0].device, self.device)
 
     def _values(self, given: Given, stream: Any) -> NDArray[np.float32] | None:
         """Checked boxes as float32, (N, ...); None of those on the GPU that need not be read."""
@@ -274,7 +260,7 @@ class VariedPlan(Plan):
             )
         found = [np.empty((0, *given.shape), np.float32)]
         for number, (boxes, frame) in enumerate(zip(given.boxes, given.frames, strict=True)):
-            held: Any = host_copy(boxes.owner) if given.there else boxes
+            held: Any = results.host_copy(boxes.owner) if given.there else boxes
             if not boxes.shape[0] or not refuses:
                 found.append(np.zeros((boxes.shape[0], *given.shape), np.float32) if not boxes.shape[0] else held)
                 continue
@@ -293,7 +279,7 @@ class VariedPlan(Plan):
             values = np.clip(values, 0, np.tile(sides, 2))
         return self._rule.sizes(values)
 
-    def _execute(self, given: Given, values: Any, layout: Layout, results: list[ArrayView], stream: Any) -> None:
+    def _execute(self, given: Given, values: Any, layout: Layout, targets: list[ArrayView], stream: Any) -> None:
         frames, item, step = given.frames, given.frames[0].dtype.itemsize, int(np.prod(given.shape))
         shapes = np.array([frame.shape for frame in frames])
         pitches, pointers = np.array([(frame.strides[0], frame.pointer) for frame in frames]).T
@@ -308,9 +294,9 @@ class VariedPlan(Plan):
 
         if self.device == "cpu":
             place(pointers, pitches // item)
-            self.engine.run_items(table, self._kind, values, *results)
+            self.engine.run_items(table, self._kind, values, *targets)
             return
-        queue = self._memory.enter(stream, (*frames, *results, *given.boxes), given.boxes[0])
+        queue = self._memory.enter(stream, (*frames, *targets, *given.boxes), given.boxes[0])
         boxes = given.boxes[0] if given.there else values
         if given.there:  # whose numbers are counted from the first array's
             bases = np.array([(each.pointer - boxes.pointer) // boxes.dtype.itemsize for each in given.boxes])
@@ -318,13 +304,13 @@ class VariedPlan(Plan):
             table["box"] += (bases - (counts.cumsum() - counts) * step)[given.numbers]
         if frames[0].device == "cuda":
             place((pointers - pointers.min()) // item, pitches // item)
-            self.engine.run_items(table, int(pointers.min()), boxes, queue, *(each.pointer for each in results))
+            self.engine.run_items(table, int(pointers.min()), boxes, queue, *(each.pointer for each in targets))
             return
         sizes = np.array([frame.nbytes for frame in frames]) // item
         place(sizes.cumsum() - sizes, shapes[:, 1] * shapes[:, 2])
-        stage = Stage(int(sizes.sum()) * item, [array.nbytes for array in results], queue)
+        stage = Stage(int(sizes.sum()) * item, [array.nbytes for array in targets], queue)
         stage.run(
-            frames, results, queue, lambda pixels, *made: self.engine.run_items(table, pixels, boxes, queue, *made)
+            frames, targets, queue, lambda pixels, *made: self.engine.run_items(table, pixels, boxes, queue, *made)
         )
 
 

@@ -9,18 +9,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, get_args
 
 import numpy as np
 
-from octopus.arrays.checks import (
-    INT32_MAX,
-    check_choice,
-    check_return_transform,
-    checked_size,
-    dtype_text,
-    is_count,
-    padding,
-    switch,
-    units,
-    usual_padding,
-)
+from octopus.arrays import checks
 from octopus.errors import InputError, shown
 from octopus.ragged.check import whole
 
@@ -142,11 +131,11 @@ def make_spec(source: str, channels: int, operation: str, /, **given: Any) -> Im
     """Check the options of a call for images of a dtype and a number of channels, and add their defaults."""
     kind, asked = KINDS[operation], {**OPTIONS[operation], **given}
     own = _of_batch(asked) if kind == "batch" else _of_rows(asked) if kind == "rows" else {}
-    dtype = asked["dtype"] = dtype_text(asked["dtype"], get_args(DtypeName))
+    dtype = asked["dtype"] = checks.dtype_text(asked["dtype"], get_args(DtypeName))
     if asked["rounding"] is None and kind == "rows":  # as these models' processors round
         asked["rounding"] = "torch" if asked["antialias"] else "uint8"
     for name in [name for name in CHOICES if name in asked]:
-        check_choice(name, asked[name], get_args(CHOICES[name]))
+        checks.check_choice(name, asked[name], get_args(CHOICES[name]))
     if kind == "each" and dtype == "bfloat16":
         raise InputError("a RaggedBatch can't hold bfloat16; ask for float32 or float16, or for patch rows")
     if dtype == "int8" and (kind != "rows" or any(asked[name] is not None for name in ("mean", "std", "scale"))):
@@ -154,7 +143,7 @@ def make_spec(source: str, channels: int, operation: str, /, **given: Any) -> Im
             "dtype=int8 holds bytes less 128, of patch rows that are not normalised; leave out mean, std and scale, or "
             "ask for another dtype"
         )
-    antialias, filter, rounding = switch("antialias", asked["antialias"]), asked["filter"], asked["rounding"]
+    antialias, filter, rounding = checks.switch("antialias", asked["antialias"]), asked["filter"], asked["rounding"]
     if rounding != "none" and source != "uint8":
         raise InputError(
             f'rounding="{rounding}" makes uint8 of what is resized, but the images are {source}; ask for '
@@ -165,13 +154,13 @@ def make_spec(source: str, channels: int, operation: str, /, **given: Any) -> Im
             f'rounding="{rounding}" is of filters that antialias; ask for antialias=True, or rounding="uint8"'
         )
     item = own.get("item", (0, 0))
-    if math.prod(item) * channels > INT32_MAX:
+    if math.prod(item) * channels > checks.INT32_MAX:
         raise InputError(f"one item of {item[0]}x{item[1]}x{channels} has more than 2**31 - 1 values")
-    gain, bias = units("image", source, dtype, asked["mean"], asked["std"], asked["scale"], channels)
+    gain, bias = checks.units("image", source, dtype, asked["mean"], asked["std"], asked["scale"], channels)
     pad = asked.get("pad_value")
     if pad is None and own.get("letterbox"):
-        pad = usual_padding("image", source, asked["scale"], channels)
-    pad = padding(pad, gain, bias)
+        pad = checks.usual_padding("image", source, asked["scale"], channels)
+    pad = checks.padding(pad, gain, bias)
     return ImageSpec(
         source, channels, filter, antialias, rounding.removesuffix("12"), gain, bias, pad, dtype, kind,
         asked["order" if kind == "rows" else "layout"], tall_first=rounding == "pillow" and filter != "nearest", **own,
@@ -179,12 +168,12 @@ def make_spec(source: str, channels: int, operation: str, /, **given: Any) -> Im
 
 
 def _of_batch(asked: dict[str, Any]) -> dict[str, Any]:
-    item = checked_size(asked["size"])
-    letterbox, back = (switch(name, asked[name]) for name in ("letterbox", "return_transform"))
-    check_return_transform(letterbox, back)
+    item = checks.checked_size(asked["size"])
+    letterbox, back = (checks.switch(name, asked[name]) for name in ("letterbox", "return_transform"))
+    checks.check_return_transform(letterbox, back)
     crop, shortest, pad = asked["crop"], asked["shortest"], asked["pad_value"]
     if crop is not None:
-        check_choice("crop", crop, ("center",))
+        checks.check_choice("crop", crop, ("center",))
     if letterbox and crop is not None:
         raise InputError("letterbox=True keeps all of an image and crop cuts it; ask for one of them")
     if shortest is None and crop is not None and item[0] != item[1]:
@@ -209,7 +198,7 @@ def _of_rows(asked: dict[str, Any]) -> dict[str, Any]:
     made = {"patch": asked["patch"], "row_multiple": asked["row_multiple"]}
     made |= {name: usual if asked[name] is None else asked[name] for name in ("merge", "temporal")}
     for name, side in made.items():
-        if not is_count(side) or not 1 <= side <= MAX_PATCH:
+        if not checks.is_count(side) or not 1 <= side <= MAX_PATCH:
             raise InputError(f"{name} must be an integer from 1 to {MAX_PATCH}, found {shown(side)}")
     if asked["order"] == "PPC" and made["temporal"] != 1:
         raise InputError(f'order="PPC" has one copy of a patch in its row, found temporal={made["temporal"]}')

@@ -27,24 +27,8 @@ from octopus.arrays.pillow import DecodeError, Raster, decode, is_pillow, is_tra
 from octopus.backends.cpu.threads import get_num_threads, share
 from octopus.errors import InputError, shown_type
 from octopus.images.api import run
-from octopus.integrations.common import (
-    KNOWN_ERRORS,
-    FallbackWarning,
-    UnknownError,
-    check_version,
-    is_newer,
-    moved,
-    warn_once,
-)
-from octopus.integrations.folded import (
-    ROW_MULTIPLE,
-    Fold,
-    FoldedLayer,
-    check_embeddings,
-    embedding_of,
-    folded_class,
-    linear_in,
-)
+from octopus.integrations import common, folded
+from octopus.integrations.common import KNOWN_ERRORS, FallbackWarning, UnknownError, warn_once
 
 TESTED = ("5.17", "5.18", "5.19", "5.20", "5.21", "5.22", "5.23", "5.24")
 
@@ -72,7 +56,7 @@ class Call(NamedTuple):
     dtype: str
     source: str
     made: dict[Any, Any]
-    fold: Fold | None
+    fold: folded.Fold | None
 
     @property
     def sides(self) -> list[tuple[int, int]]:
@@ -126,7 +110,7 @@ class Call(NamedTuple):
         options = self.once("options", self._options)
         if (patch, _normal_of(options["mean"], options["std"], options["scale"])) != self.fold[:2]:
             raise UnknownError("the model was folded for other patches, or another normalisation")
-        rows = {"temporal": 1, "row_multiple": ROW_MULTIPLE, "dtype": self.dtype}
+        rows = {"temporal": 1, "row_multiple": folded.ROW_MULTIPLE, "dtype": self.dtype}
         return {**rows, "mean": self.fold.middle, "std": None, "scale": None}
 
     def answer(self, **values: Any) -> Any:
@@ -382,7 +366,7 @@ def accelerate(processor: Any, *, dtype: Any = None, untested: bool = False) -> 
     MissingPackageError
         If transformers can't be imported, or its version is older than those tested.
     """
-    newer = check_version("transformers", TESTED, untested)
+    newer = common.check_version("transformers", TESTED, untested)
     image_processor = getattr(processor, "image_processor", None)
     if image_processor is not None:
         made = copy.copy(processor)
@@ -404,7 +388,7 @@ def accelerate(processor: Any, *, dtype: Any = None, untested: bool = False) -> 
     if known is not None and known.pil and wanted == "bfloat16":
         raise InputError(f"dtype=bfloat16 needs a processor on torchvision, found {kind.__name__}; ask for float16")
     why = "it computes something that octopus doesn't know" if known is None else ""
-    if known is not None and newer and (changed := moved(known.code)):
+    if known is not None and newer and (changed := common.moved(known.code)):
         why = f"this version of transformers has changed {', '.join(changed)}"
     if why:
         warn_once(kind.__name__, why if dtype is None else f"{why}, and dtype={wanted} has no effect")
@@ -424,7 +408,7 @@ class Folded(NamedTuple):
         image_processor = getattr(self.processor, "image_processor", self.processor)
         kind = type(image_processor)
         image_processor.__class__ = _class_of(kind.__mro__[2], kind._dtype)
-        if isinstance(self.layer, FoldedLayer):
+        if isinstance(self.layer, folded.FoldedLayer):
             self.layer.__class__ = type(self.layer).__mro__[2]
             self.layer.__dict__.pop("_kept", None)
             del self.layer._fold
@@ -464,16 +448,16 @@ def fold(processor: Any, model: Any, *, untested: bool = False) -> Folded:
     MissingPackageError
         As `accelerate`.
     """
-    layer, name = embedding_of(model)
-    dtype = str(linear_in(layer).weight.dtype).removeprefix("torch.")
+    layer, name = folded.embedding_of(model)
+    dtype = str(folded.linear_in(layer).weight.dtype).removeprefix("torch.")
     made = accelerate(processor, dtype=dtype, untested=untested)
     own: Any = getattr(made, "image_processor", made)
     kind: Any = type(own)
     if not issubclass(kind, _Accelerated) or kind._stands_for.run is not EMBEDDINGS[name]:
         raise InputError(f"the model's {name} wants rows that {kind.__name__} doesn't make; pass its own processor")
-    if own._fold is not None or isinstance(layer, FoldedLayer):
+    if own._fold is not None or isinstance(layer, folded.FoldedLayer):
         raise InputError("the processor or the model is folded already; undo() that first")
-    agreed = _agreed(own, linear_in(layer), name)
+    agreed = _agreed(own, folded.linear_in(layer), name)
     if agreed is None:
         return Folded(made, model, None)
     own = _restored(kind.__mro__[2], own.__dict__, dtype, agreed)
@@ -481,17 +465,17 @@ def fold(processor: Any, model: Any, *, untested: bool = False) -> Folded:
         made.image_processor = own
     else:
         made = own
-    layer.__class__, layer._fold = folded_class(layer.__class__), agreed
-    folded = Folded(made, model, layer)
+    layer.__class__, layer._fold = folded.folded_class(layer.__class__), agreed
+    both = Folded(made, model, layer)
     try:
-        check_embeddings(layer, agreed)
+        folded.check_embeddings(layer, agreed)
     except Exception:
-        folded.undo()
+        both.undo()
         raise
-    return folded
+    return both
 
 
-def _agreed(own: Any, linear: Any, name: str) -> Fold | None:
+def _agreed(own: Any, linear: Any, name: str) -> folded.Fold | None:
     """What a processor and a layer can agree on; None if the shape wouldn't tell such rows from the original's."""
     frames, order = (own.temporal_patch_size, "CTPP") if name == "patch_embed" else (1, "PPC")
     normal = _normal_of(
@@ -505,9 +489,9 @@ def _agreed(own: Any, linear: Any, name: str) -> Fold | None:
             f"the model's {name} takes rows of {taken} values, and the processor makes {filled * frames} of a patch; "
             "pass the model's own processor"
         )
-    width = -(-filled // ROW_MULTIPLE) * ROW_MULTIPLE
+    width = -(-filled // folded.ROW_MULTIPLE) * folded.ROW_MULTIPLE
     moved = import_module("octopus.torch").linear_of(*normal, middle, len(middle))
-    return None if width == taken else Fold(own.patch_size, normal, middle, moved, frames, order, width)
+    return None if width == taken else folded.Fold(own.patch_size, normal, middle, moved, frames, order, width)
 
 
 EMBEDDINGS = {"patch_embed": smart_rows, "patch_embedding": fit_rows}  # by the last part of a layer's name
@@ -552,7 +536,7 @@ class _Accelerated:
     _kinds: dict[Any, _Kind]
     _stands_for: Known
     _dtype: str
-    _fold: Fold | None
+    _fold: folded.Fold | None
     _forwards: bool  # whether nothing but known code comes before `_preprocess`
 
     @dynamo_disabled
@@ -735,7 +719,7 @@ def _taken(images: Sequence[Any], asked: dict[str, Any], pil: bool) -> list[Any]
 
 
 @cache
-def _class_of(kind: type, dtype: str, fold: Fold | None = None) -> type:
+def _class_of(kind: type, dtype: str, fold: folded.Fold | None = None) -> type:
     """The class of stand-ins, by the name of their original's class, so that both are saved alike."""
     known: Any = _known(kind)
     copied = {"__module__": kind.__module__, "__doc__": kind.__doc__, "__slots__": ()}
@@ -752,10 +736,10 @@ def _has_known_preparation(kind: type, row: Known) -> bool:
         set(one.__code__.co_names) - {"super", "preprocess"} for one in others
     ):
         return False
-    return not (is_newer("transformers", TESTED) and moved(row.preparing))
+    return not (common.is_newer("transformers", TESTED) and common.moved(row.preparing))
 
 
-def _restored(kind: type, state: dict[str, Any], dtype: str = "float32", fold: Fold | None = None) -> Any:
+def _restored(kind: type, state: dict[str, Any], dtype: str = "float32", fold: folded.Fold | None = None) -> Any:
     made: Any = object.__new__(_class_of(kind, dtype, fold))
     made.__dict__.update(copy.deepcopy(state))
     return made

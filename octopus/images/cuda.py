@@ -60,8 +60,11 @@ class SimpleKernel:
     def load(self) -> int:
         """The kernel's address; compiled, or loaded from the disk, unless that is done."""
         if not self._function:
-            self._function = function_of(kernel_for(compute_capability(), *self.built), self.shared)
+            self._function = function_of(self.compiled(), self.shared)
         return self._function
+
+    def compiled(self) -> Any:
+        return kernel_for(compute_capability(), *self.built)
 
     def prepare(self, table: NDArray[Any], like: Launch | None = None) -> Launch | None:
         """Number the tiles of a table (N,) of `IMAGE`, and say how to launch. None if this kernel can't do its images,
@@ -100,13 +103,13 @@ def kernel_of(spec: ImageSpec) -> ImageKernel | None:
 
 
 class TensorKernel(SimpleKernel):
-    """Launches `kernels.cuda.image_tiles` for a spec that has one; refuses images that it can't do. `owner` is how a
-    block knows its image, for measurements; see `ImageKernel`, also for `fused`."""
+    """Launches `kernels.cuda.image_tiles` for a spec that has one; refuses images that it can't do. `fused` as of
+    `ImageKernel`."""
 
-    def __init__(self, spec: ImageSpec, owner: str = "block_search", fused: bool = False) -> None:
+    def __init__(self, spec: ImageSpec, fused: bool = False) -> None:
         kind = kernel_of(spec)
         assert kind is not None
-        self.spec, self._function, self.kind = spec, 0, kind._replace(owner=owner, fused=fused)
+        self.spec, self._function, self.kind = spec, 0, kind._replace(fused=fused)
         self.built = "images-tiles-" + "-".join(str(part).lower() for part in self.kind), "image_tiles", self.kind
 
     def load(self) -> int:

@@ -20,9 +20,8 @@ PIXELS, TWO_DIGITS, CHANNEL_RING, FUSED_PIECE, FUSED_ONE = 32, 2 * DIGIT_BYTES, 
 
 
 class ImageKernel(NamedTuple):
-    """What distinguishes the compiled kernels; see `ImageSpec`, and `kernels.images` for `filter`. `owner` says how a
-    block knows its image; the others than "block_search" are for measurements, see `image_tiles.OWNERS`. `fused`: a
-    warp makes three channels at once, see `image_rows`."""
+    """What distinguishes the compiled kernels; see `ImageSpec`, and `kernels.images` for `filter`. `fused`: a warp
+    makes three channels at once, see `image_rows`."""
 
     channels: int
     filter: int
@@ -35,7 +34,6 @@ class ImageKernel(NamedTuple):
     merge: int
     temporal: int
     zeros: int  # behind each row
-    owner: str = "block_search"
     fused: bool = False
 
     @property

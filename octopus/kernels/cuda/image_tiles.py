@@ -33,8 +33,8 @@ from octopus.kernels.cuda.ptx import quotient
 
 
 @device
-def _block_search(table, count, block):
-    """The 32 lanes of a warp search together among the first tiles, as in `ragged`."""
+def block_search(table, count, block):
+    """The image of a block: the 32 lanes of a warp search together among the first tiles, as in `ragged`."""
     lane = np.int32(cuda.threadIdx.x & 31)
     low, high = np.int32(0), count
     while np.int32(high - low) > 1:
@@ -47,46 +47,6 @@ def _block_search(table, count, block):
         low = np.int32(low + np.int32(found - 1) * step)
         high = min(np.int32(low + step), high)
     return low
-
-
-@device
-def _thread_search(table, count, block):
-    """Each thread searches by itself."""
-    low, high = np.int32(0), count
-    while np.int32(high - low) > 1:
-        middle = np.int32(np.int32(low + high) >> 1)
-        if np.int32(table[8 * middle + 7]) <= block:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@device
-def _block_metadata(table, count, index):
-    """An int32 for each block lies behind the records."""
-    both = table[np.int64(8 * count) + np.int64(index >> 1)]
-    return np.int32(both >> np.int64(32)) if index & 1 else np.int32(both)
-
-
-@device
-def _lookup(table, count, block):
-    """One for each thread does."""
-    index = np.int32(block * np.int32(cuda.blockDim.x) + np.int32(cuda.threadIdx.x))
-    return _block_metadata(table, count, index)
-
-
-@device
-def _padded_grid(table, count, block):
-    """Every image has a row of blocks, as many as the largest one needs."""
-    return np.int32(cuda.blockIdx.y)
-
-
-# The image of a block, from the table, the count of its records, and the block's number.
-OWNERS = {
-    "block_search": _block_search, "thread_search": _thread_search, "block_metadata": _block_metadata,
-    "lookup": _lookup, "padded_grid": _padded_grid,
-}  # fmt: skip
 
 
 @device
@@ -104,8 +64,8 @@ def clear(address, size):
         at = np.int32(at + 16 * np.int32(cuda.blockDim.x))
 
 
-def build(kernel: ImageKernel) -> Callable:
-    """The kernel.
+def build(kernel: ImageKernel, owner: Callable = block_search, beyond: bool = False) -> Callable:
+    """The kernel. With another `owner` than `block_search` there may be blocks `beyond` an image's end.
 
     `table` holds `count` records (`images.IMAGE`), the sides are those of a batch's items, a block makes `bands` bands
     of `kernel.side` rows, `steps` and `row_steps` are the products that the widest band of columns and of rows needs,
@@ -116,8 +76,7 @@ def build(kernel: ImageKernel) -> Callable:
     channels, side, antialias = kernel.channels, kernel.side, kernel.antialias
     pillow, planar = kernel.rounding == "pillow", kernel.planar
     is_batch, is_rows = kernel.kind == "batch", kernel.kind == "rows"
-    filter_support, owner = float(images.filter_support(kernel.filter)), OWNERS[kernel.owner]
-    beyond = kernel.owner == "padded_grid"  # there are blocks beyond an image's end
+    filter_support = float(images.filter_support(kernel.filter))
     all_at_once, product_bytes = kernel.fused, TWO_DIGITS if kernel.fused else WEIGHT_BYTES
     write, work = line_writer(kernel.filter, pillow, kernel.fused), fused(kernel) if kernel.fused else None
     advance, second = first_pass(pillow), second_pass(pillow)

@@ -20,6 +20,7 @@ from octopus.kernels import images
 from octopus.kernels.arguments import Arguments
 from octopus.kernels.cuda import image_rows, image_tiles, image_weights
 from octopus.kernels.cuda.image_kind import DIGIT_BYTES, FUSED_ONE, TWO_DIGITS, shared_bytes
+from octopus_study.kernels.cuda.image_owners import OWNERS, build_owned
 from octopus_study.reference import images as reference
 
 LIMIT, PROCESSORS = 227 << 10, 132
@@ -69,7 +70,7 @@ def test_the_kernel_compiles_without_local_memory(name, fused, capability):
 @pytest.mark.parametrize("owner", ["block_search", "thread_search", "block_metadata", "lookup"])
 def test_every_way_to_know_a_blocks_image_compiles(owner, capability):
     """In a kernel of its own: the whole one, which takes seconds to compile, calls all of them at the same place."""
-    owner_of = image_tiles.OWNERS[owner]
+    owner_of = OWNERS.get(owner, image_tiles.block_search)
 
     def which(table, count, out):
         out[0] = owner_of(table, count, np.int32(cuda_language.blockIdx.x))
@@ -83,8 +84,7 @@ def test_every_way_to_know_a_blocks_image_compiles(owner, capability):
 @pytest.mark.parametrize("capability", [cuda.TENSOR_CAPABILITY], indirect=True)
 def test_a_padded_grid_compiles(capability):
     """In the whole kernel, which leaves blocks beyond an image's end then."""
-    kind = cuda.kernel_of(spec_of("batch"))._replace(owner="padded_grid")
-    ptx = to_ptx(image_tiles.build(kind), capability)
+    ptx = to_ptx(build_owned(cuda.kernel_of(spec_of("batch")), "padded_grid"), capability)
     assert "local_depot" not in ptx and "vote.sync" not in ptx and "%ctaid.y" in ptx
 
 

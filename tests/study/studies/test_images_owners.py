@@ -58,7 +58,7 @@ def made(monkeypatch):
     slot, copied = Uploaded(), []
     monkeypatch.setattr(owners, "require_gpu", lambda job, product: None)
     monkeypatch.setattr(owners, "compute_capability", lambda: (9, 0))
-    monkeypatch.setattr(owners, "TensorKernel", Kernel)
+    monkeypatch.setattr(owners, "OwnedKernel", Kernel)
     monkeypatch.setattr(owners, "Staging", lambda slots: slot)
     monkeypatch.setattr(owners, "stream_of", lambda stream: None)
     monkeypatch.setattr(owners.memory, "copy", lambda to, source, nbytes, queue: copied.append(nbytes))

@@ -6,6 +6,7 @@ result: a table of records, what the strategy needs behind it, one upload, and t
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,35 @@ from numpy.typing import NDArray
 
 from octopus.arrays.launch import PreparedLaunch, launch
 from octopus.arrays.staging import Staging
-from octopus.backends.cuda import memory, stream_of
+from octopus.backends.cuda import compile, memory, stream_of
 from octopus.backends.cuda.device import compute_capability
 from octopus.images.calls import Pattern, pattern_of, table_of
 from octopus.images.cuda import TENSOR_CAPABILITY, Launch, TensorKernel
 from octopus.images.sources import Found, look
+from octopus.images.spec import ImageSpec
 from octopus.kernels.images import IMAGE
 from octopus_study.baselines.availability import Unavailable
 from octopus_study.baselines.method import require_gpu
+from octopus_study.kernels.cuda import FOLDER
 from octopus_study.studies.images.job import ImageJob
 from octopus_study.studies.images.own import OctopusImages
 
 Cells = NDArray[Any]
+
+
+class OwnedKernel(TensorKernel):
+    """The kernel of Octopus but for how a block knows its image."""
+
+    def __init__(self, spec: ImageSpec, owner: str) -> None:
+        super().__init__(spec)
+        self._owner = owner
+
+    def compiled(self) -> Any:
+        if self._owner == BlockSearch.owner:
+            return super().compiled()
+        from octopus_study.kernels.cuda.image_owners import build_owned
+
+        return compile.load(f"{self.built[0]}-{self._owner}", partial(build_owned, self.kind, self._owner), FOLDER)
 
 
 class BlockSearch(OctopusImages):
@@ -41,7 +59,7 @@ class BlockSearch(OctopusImages):
             raise Unavailable("this GPU has no tensor cores for bytes, which the kernel that makes tiles needs")
         super().__init__(job)
         self._staging, self.made = Staging(2), job.out
-        self._kernel = TensorKernel(self._call(self.images)[1].spec, self.owner)
+        self._kernel = OwnedKernel(self._call(self.images)[1].spec, self.owner)
         self._launched: tuple[list[PreparedLaunch], list[int]] | None = None
         self.run()
 

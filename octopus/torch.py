@@ -322,7 +322,6 @@ def _rule_of(sizes: Any) -> tuple[str, list[int]]:
 
 
 def _sizes(sizes: list[int], rule: str, limits: Sequence[int]) -> Any:
-    """What `_rule_of` or pairs of numbers became in the graph, for `octopus.images`."""
     if not rule:
         return np.array(sizes, np.int64).reshape(-1, 2)
     given = {name: limit for name, limit in zip(_LIMITS[rule], limits, strict=True) if limit >= 0}

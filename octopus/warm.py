@@ -67,7 +67,6 @@ def warm_up(device: Device = "auto", *, everything: bool = False) -> float:
 
 
 def _warm_up_others(where: str) -> None:
-    """Operations on ragged batches, means of tiles, and whole images."""
     for dtype, operation in product(_ELEMENTS, OPERATIONS):
         batch = RaggedBatch.from_arrays(np.zeros(4, dtype), [[2, 2]])
         given = {"normalize": (0, 1)}.get(operation, () if operation in STENCILS else (1,))

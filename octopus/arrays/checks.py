@@ -99,7 +99,6 @@ def of_dtype(array: ArrayView, dtypes: tuple[str, ...]) -> bool:
 
 
 def check_readable(array: ArrayView, name: str, dtypes: tuple[str, ...]) -> None:
-    """An array that a kernel reads where it lies must be contiguous and of one of a few dtypes."""
     if not array.contiguous or not of_dtype(array, dtypes):
         raise InputError(
             f"{name} on the GPU must be contiguous and one of {', '.join(dtypes)}, "
@@ -108,13 +107,11 @@ def check_readable(array: ArrayView, name: str, dtypes: tuple[str, ...]) -> None
 
 
 def check_dense(array: Any, name: str) -> None:
-    """A tensor of torch must be dense; anything else may pass."""
     if family(array) == "torch" and str(getattr(array, "layout", "torch.strided")) != "torch.strided":
         raise InputError(f"{name} is a sparse tensor ({array.layout}); make it dense first: .to_dense()")
 
 
 def check_tensor(array: Any, name: str) -> None:
-    """A tensor of torch must be dense and without a gradient; anything else may pass."""
     check_dense(array, name)
     if family(array) == "torch" and getattr(array, "requires_grad", False):
         raise InputError(f"no gradient passes through Octopus, but {name} requires one; pass it with .detach()")
@@ -127,7 +124,6 @@ def check_stream(stream: Any, device: str) -> None:
 
 
 def check_apart(out: ArrayView, name_of_out: str = "out", /, **others: ArrayView | None) -> None:
-    """A result must not lie in memory that the call reads while it writes."""
     first, last = out.extent
     for name, array in others.items():
         if array is None or array.device != out.device:
@@ -160,7 +156,6 @@ class OneAtATime:
         _all.add(self)
 
     def __reduce__(self) -> tuple[type[OneAtATime], tuple[()]]:
-        """In a copy no thread is inside."""
         return OneAtATime, ()
 
     def __enter__(self) -> None:

@@ -126,7 +126,6 @@ class Plan:
         return made
 
     def _hold(self, *arrays: Any) -> None:
-        """Look after more memory, and wait until all is there, unless the caller named a stream."""
         if self._queue is not None:
             self._memory.keep(*arrays)
             if self._waits:

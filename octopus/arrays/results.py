@@ -89,7 +89,6 @@ def stored_dtype(dtype: str) -> str:
 
 
 def check_out(out: ArrayView, shape: tuple[int, ...], dtype: str, device: str) -> None:
-    """The caller's `out` must be exactly the memory that the call would have made."""
     if out.shape != shape or not of_dtype(out, (stored_dtype(dtype),)) or out.device != device or not out.contiguous:
         layout = "contiguous" if out.contiguous else "not contiguous"
         found = str(out.owner.dtype).removeprefix("torch.") if out.family == "torch" else out.dtype

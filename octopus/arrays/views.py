@@ -59,7 +59,6 @@ class ArrayView:
         return replace(self, pointer=pointer, strides=c_strides(self.shape, self.dtype), device="cuda")
 
     def part(self, first: int, last: int) -> ArrayView:
-        """The entries from number `first` to before `last`."""
         # On a GPU the owner keeps memory alive, and may have no parts.
         owner = self.owner if self.owner is None or self.device == "cuda" else self.owner[first:last]
         pointer = self.pointer + first * self.strides[0]

@@ -153,7 +153,6 @@ def _are_of_items(value: Any, count: int, channels: int) -> bool:
 
 
 def check_items(items: Items, frame: ArrayView, boxes: ArrayView, channels: int, device: str) -> None:
-    """Refuse what doesn't fit the boxes, or lies where it can't be read."""
     count = boxes.shape[0]
     check_frame_index(items.frame_index, frame, count, boxes.device)
     for name, array in items.named.items():
@@ -189,7 +188,6 @@ def check_items(items: Items, frame: ArrayView, boxes: ArrayView, channels: int,
 
 
 def check_frame_index(index: ArrayView | None, frame: ArrayView, count: int, box_device: str) -> None:
-    """Several frames need the number of one per box, a single frame takes none."""
     several = len(frame.shape) == 4
     if index is None and not several:
         return
@@ -456,7 +454,6 @@ def check_box_shape(shape: tuple[int, ...], dtype: np.dtype) -> None:
 
 
 def check_gpu_boxes(boxes: ArrayView) -> None:
-    """Boxes that the host doesn't read must be contiguous and of a dtype that the kernel reads."""
     if not boxes.contiguous:
         raise InputError(f"boxes on the GPU must be contiguous, found strides {boxes.strides} bytes")
     if not of_dtype(boxes, BOX_DTYPES):
@@ -470,7 +467,6 @@ def check_count(spec: CropSpec, count: int) -> None:
 
 
 def check_planned_frame(frame: ArrayView, spec: CropSpec, model: ArrayView, staged: bool) -> None:
-    """A frame must be like `model`, for which the plan was made; no larger where a copy goes to the GPU (`staged`)."""
     kind = frame_spec(frame, spec.options.channels)
     found = (frame.device, kind.dtype, kind.channels, len(frame.shape))
     planned = (model.device, spec.frame.dtype, spec.frame.channels, len(model.shape))
@@ -483,7 +479,6 @@ def check_planned_frame(frame: ArrayView, spec: CropSpec, model: ArrayView, stag
 
 
 def check_planned_boxes(boxes: ArrayView, max_boxes: int, device: str) -> None:
-    """Boxes must be such as the plan's `device` reads, and no more than it has memory for."""
     check_box_shape(boxes.shape, boxes.dtype)
     check_room(boxes.shape[0], max_boxes, boxes.device, device)
     if boxes.device == "cuda":

@@ -272,7 +272,6 @@ class VariedPlan(Plan):
         return np.concatenate(found, dtype=np.float32, casting="unsafe")
 
     def _ruled(self, given: Given, values: Any) -> Numbers:
-        """Sizes by the rule, of boxes that are cut if they will be."""
         assert self._rule is not None
         if self._kind == "boxes" and self.spec.options.outside == "clip":
             sides = np.array([frame.shape[1::-1] for frame in given.frames])[given.numbers]
@@ -315,7 +314,6 @@ class VariedPlan(Plan):
 
 
 def planned(frame: Any, box_shape: tuple[int, ...], options: dict[str, Any]) -> Given:
-    """What a plan is made for: frames like those to come, and no boxes."""
     boxes = np.empty((0, *box_shape), np.float32)
     return read(frame, [boxes] * len(frame) if isinstance(frame, (list, tuple)) else boxes, options)
 

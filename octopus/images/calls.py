@@ -66,7 +66,6 @@ class Pattern:
         return math.prod(self.items.shape) * itemsize(self.spec.dtype)
 
     def new(self, out: Any, queue: Any) -> Results:
-        """Arrays of the caller's library for what is returned; `out` may be the caller's."""
         model, count, shape = self.model, len(self.geometry.sides), self.items.shape
         if out is None:
             out = result_memory(model, shape, self.spec.dtype, queue)
@@ -163,7 +162,6 @@ def pattern_of(
 
 
 def side_for(model: ArrayView, device: Any) -> str:
-    """Where to work on such images: where they lie, unless another side is asked for."""
     if backends.kind_of(device)[0] == "auto":
         device = model.device
     return streams.device_for(model, device, "images")

@@ -236,7 +236,6 @@ class ImagePlan(Plan):
         return pattern
 
     def _heads(self, pattern: Pattern, out: Any) -> Results:
-        """The first parts of the plan's memory, and `out` if it is given."""
         own, count = self._arrays, len(pattern.geometry.sides)
         beside = (None if array is None else self._head(array, count) for array in own[1:])
         return Results(self._head(own.out, pattern.items.shape[0]) if out is None else out, *beside)

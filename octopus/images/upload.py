@@ -124,7 +124,6 @@ class Packing:
         )  # fmt: skip
 
     def _copies(self, found: Found, memory: NDArray[np.uint8]) -> Iterator[Callable[[], Any]]:
-        """Copies of images whose values lie apart, by NumPy."""
         for number in self._left.tolist():
             pixels = view(found.images[number], "image").numpy()
             begin, shape = int(self.begins[number]), self.geometry.shapes[number].tolist()
@@ -300,7 +299,6 @@ def run_on_gpu(pattern: Pattern, found: Found, results: Results, reserved: Any, 
 
 
 def _send(pattern: Pattern, found: Found, results: Results, queue: Any) -> None:
-    """Queue a call, in memory that this thread's calls share."""
     upload, kept = upload_of(pattern, found), _thread.__dict__
     name, turns = ("pixels", 2) if pattern.staged else ("tables", 4)
     slot = (kept.get(name) or kept.setdefault(name, Staging(turns))).take(upload.room)

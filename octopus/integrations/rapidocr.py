@@ -216,7 +216,6 @@ class Sheet:
         self._made: dict[Any, tuple[int, Any]] = {}
 
     def lines(self) -> list[Line]:
-        """All lines, in the order in which they were found."""
         return [Line(self, rank, (*self.shapes[rank].tolist(), 3)) for rank in self.ranks.tolist()]
 
     def batch(self, items: Sequence[_Item], least: int = 0, step: int = 1) -> Any:
@@ -287,8 +286,6 @@ class _Item:
 
 
 class _Batch:
-    """Lines of a page that a network takes together."""
-
     def __init__(self, items: Sequence[_Item]) -> None:
         self.items = items
 
@@ -449,11 +446,9 @@ class Scores:
         return places, values
 
     def argmax(self, axis: int) -> NDArray[Any]:
-        """Place of the largest score, (N, T)."""
         return self._best[0][self._part]
 
     def max(self, axis: int) -> NDArray[np.float32]:
-        """The largest score, (N, T)."""
         return self._best[1][self._part]
 
 

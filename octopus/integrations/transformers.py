@@ -104,7 +104,6 @@ class Call(NamedTuple):
         }  # fmt: skip
 
     def folded(self, patch: int) -> dict[str, Any]:
-        """Options of rows for a layer that was folded; none if none was."""
         if self.fold is None:
             return {}
         options = self.once("options", self._options)
@@ -504,7 +503,6 @@ def _normal_of(mean: Any, std: Any, scale: Any) -> tuple[Any, ...]:
 
 
 def _known(kind: type) -> Known | None:
-    """The row whose code makes this class's answer."""
     for row in KNOWN:
         owner = row.owner
         if owner is not None and all(getattr(kind, name, None) is getattr(owner, name, owner) for name in row.methods):
@@ -614,7 +612,6 @@ class _Accelerated:
 
 
 def _same(state: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether attributes are the same, as far as they can be compared: arrays can't."""
     try:
         return state == other
     except Exception:

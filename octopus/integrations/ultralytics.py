@@ -71,7 +71,6 @@ def letterbox(frames: Sequence[Any], box: Any, *, half: bool = False, device: An
 
 
 def _batch(frames: Sequence[Any], asked: list[tuple[Any, dict[str, Any]]], half: bool, device: Any) -> Any:
-    """The batch of frames, each with its `LetterBox` and what that makes of it."""
     if len({(box.padding_value, box.interpolation) for box, _ in asked}) > 1 or not asked:
         raise UnknownError("there are no frames, or several ways to pad them")
     if any(frame.ndim != 3 for frame in frames):

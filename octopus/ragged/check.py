@@ -114,7 +114,6 @@ def check_sides(values: ArrayView, offsets: ArrayView) -> None:
 
 
 def check_shapes(count: int, shapes: np.ndarray) -> None:
-    """There must be a shape for each of `count` items, of sides that can be."""
     if count != len(shapes):
         raise InputError(f"{len(shapes)} shapes need {len(shapes) + 1} offsets, found {count + 1}")
     if (shapes < 0).any():
@@ -126,7 +125,6 @@ def check_shapes(count: int, shapes: np.ndarray) -> None:
 
 
 def check_offsets(size: int, offsets: np.ndarray, shapes: np.ndarray | None) -> None:
-    """Offsets on the host must cut `size` values into items of these shapes."""
     if offsets[0] != 0 or offsets[-1] != size:
         raise InputError(f"offsets run from {offsets[0]} to {offsets[-1]}; they must run from 0 to the {size} values")
     if shapes is None:

@@ -93,7 +93,6 @@ def part(values: Any, start: int, stop: int, shape: tuple[int, ...]) -> Any:
 
 
 def from_torch(nested: Any) -> tuple[Any, Any, Jagged]:
-    """Flat values and offsets of a nested tensor, and what takes them back; see `RaggedBatch.from_torch`."""
     _check_nested(need(*TORCH), nested)
     source, rows = nested.values(), nested.offsets()
     width = math.prod(source.shape[1:])
@@ -126,7 +125,6 @@ def _check_nested(torch: Any, nested: Any) -> None:
 
 
 def to_torch(values: Any, offsets: Any, shapes: np.ndarray | None, jagged: Jagged | None) -> Any:
-    """Nested tensor that shares the values; see `RaggedBatch.to_torch`."""
     torch = need(*TORCH)
     flat = _tensor(torch, values, "values")
     parts = jagged or _jagged(torch, flat, offsets, shapes)
@@ -167,7 +165,6 @@ def _tensor(torch: Any, array: Any, name: str) -> Any:
 
 
 def from_arrow(array: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Flat values and offsets of a list array; see `RaggedBatch.from_arrow`."""
     arrow = need(*ARROW)
     array = _one_array(arrow, array)
     if arrow.types.is_fixed_size_list(array.type):
@@ -222,7 +219,6 @@ def to_arrow(values: Any, offsets: np.ndarray, large: bool) -> Any:
 
 
 def padded(values: ArrayView, offsets: Any, shapes: NDArray[np.int64] | None, inner: tuple[int, ...], fill: Any) -> Any:
-    """One array with room for the longest item, see `RaggedBatch.to_padded`."""
     held = _held(fill, values.dtype)
     sides = shapes
     if sides is None:  # items differ in their first side alone

@@ -54,7 +54,6 @@ class Tuning(NamedTuple):
     probe_ms: float  # what the probes took, without compiling
 
     def __repr__(self) -> str:
-        """The evidence as a table, a line per strategy."""
         shown = [f"{f'Tuning on {self.device}, ms':<{_WIDE}} {'strategy':<15} kernel   setup"]
         for row in self.evidence:
             chosen = "  <- chosen" if row.strategy == self.choice[row.group] else ""

@@ -80,7 +80,6 @@ def image_spec(image: ArrayView) -> ImageSpec:
 
 
 def check_tile_form(tiles: ArrayView) -> None:
-    """Tiles are (N, 4) integers; on the GPU contiguous and of a dtype that the kernel reads."""
     if len(tiles.shape) != 2 or tiles.shape[1] != 4:
         raise InputError(f"tiles must have shape (N, 4), found {tiles.shape}; no tiles are numpy.empty((0, 4), int)")
     if tiles.dtype.kind not in "iu":
@@ -109,7 +108,6 @@ def host_tiles(tiles: NDArray[Any], spec: ImageSpec) -> NDArray[np.int32]:
 
 
 def checked_scale(scale: Any, dtype: str) -> float:
-    """What a mean is divided by; by default the largest value of the dtype."""
     if scale is None:
         return float(np.iinfo(dtype).max)
     found = number("scale", scale)

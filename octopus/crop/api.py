@@ -269,59 +269,53 @@ def crop_resize(
 ) -> Any:
     """Cut boxes out of a frame, or of several, resize each, and normalise, in one launch.
 
-    The result is that of `cv2.resize(crop, (width, height), interpolation=cv2.INTER_LINEAR)` on float32 for every
-    box, then `(value - mean) / std`: half-pixel centres, no antialiasing, clamped at the box. `edge`, `antialias` and
-    `letterbox` change that, each on its own or together.
+    Each item is that of `cv2.resize(crop, (width, height), interpolation=cv2.INTER_LINEAR)` on float32, then
+    `(value - mean) / std`: half-pixel centres, no antialiasing, clamped at the box. `edge`, `antialias` and `letterbox`
+    change that, each on its own or together.
+
+    Nothing waits for boxes, and what each has of its own, where these lie on the GPU: the host doesn't read them. What
+    can't be cut out is an error on the host, see `invalid`; on the GPU its item is NaN (0 for uint8).
 
     Parameters
     ----------
     frame : array, (H, W, C) or (F, H, W, C), uint8, uint16 or float32; a list of (H, W, C); or NV12 or P010
         One frame, or several of which `frame_index` chooses, or a list of frames that differ in height and width: then
-        `boxes` is a list of as many arrays, and items come in their order: the frame of each is
-        `numpy.repeat(numpy.arange(F), [len(each) for each in boxes])`. C is 1 to 64; a grey frame may be (H, W). NumPy,
-        torch, CuPy, Numba, or anything with DLPack or `__cuda_array_interface__`; never copied where it already lies on
-        the device that works. Rows may be further apart than their length. On the host any strides are taken, and
-        channels may come first, before a width of more than 64; that is copied, in 1 ms for 720p. An image of Pillow is
-        read in its memory, too: of the mode RGB three channels, of RGBA and RGBX four, of L and I;16 one.
-        `octopus.NV12` and `octopus.P010` are frames of video, which count as three channels of uint8.
-    boxes : array, (N, 4), (N, 2, 3) or (N, 4, 2), integer or float; or a list of such
-        `x1, y1, x2, y2` in pixels, a box covers `[x1, x2) x [y1, y2)`; on the host or on the GPU. What lies beyond the
-        frame is cut off, see `outside`. Boxes are read as float32, whose numbers lie 1/16384 of a pixel apart at 1000
-        pixels, 1/1024 at 10,000 and 1/16 at 1,000,000. A side may be up to 16384 pixels long, once the box is
-        cut. On the host, a box that is empty, not finite, too large or wholly outside is an error. Boxes on the GPU are
-        not read by the host, so that nothing waits for them: there a box that is empty, NaN or wholly outside gives an
-        item of NaN (0 for uint8). With `outside="pad"` one that is infinite or too large gives NaN, too; without it an
-        infinite coordinate is cut to the frame's edge, and a side that is too long is sampled less exactly. `[]` is no
-        boxes. Torchvision's `BoundingBoxes` are converted by their format, and of objects with boxes in `xyxy`
-        (supervision's `Detections`) these are taken.
-        (N, 2, 3) are affine maps, one per item, from the result's pixel to the frame's, both counted from the centre of
-        the first: what `cv2.warpAffine(frame, map, (width, height), flags=INTER_LINEAR | WARP_INVERSE_MAP)` takes;
+        `boxes` is a list of as many arrays, and items come in their order. C is 1 to 64; a grey frame may be (H, W).
+        NumPy, torch, CuPy, Numba, or anything with DLPack or `__cuda_array_interface__`; never copied where it already
+        lies on the device that works. Rows may be further apart than their length. On the host any strides are taken,
+        and channels may come first, before a width of more than 64; that is copied, in 1 ms for 720p. Images of Pillow
+        are read in their memory, of the modes RGB, RGBA, RGBX, L and I;16. `octopus.NV12` and `octopus.P010` are frames
+        of video, which count as three channels of uint8.
+    boxes : array, (N, 4), (N, 2, 3) or (N, 4, 2), integer or float, on the host or the GPU; or a list of such
+        (N, 4) are boxes `x1, y1, x2, y2` in pixels, each of which covers `[x1, x2) x [y1, y2)` and is cut to the frame,
+        see `outside`. They are read as float32, whose numbers lie 1/16384 of a pixel apart at 1000 pixels and 1/16 at
+        1,000,000. A box can't be cut out that is empty, not finite or wholly outside, or has a side of more than 16384
+        pixels once it is cut. On the GPU, but for `outside="pad"`, an infinite coordinate is cut to the frame's edge,
+        and a side that is too long is sampled less exactly. `[]` is no boxes. Torchvision's `BoundingBoxes` are
+        converted by their format, and of objects with boxes in `xyxy` (supervision's `Detections`) these are taken.
+        (N, 2, 3) are affine maps from the result's pixel to the frame's, both counted from the centre of the first:
+        what `cv2.warpAffine(frame, map, (width, height), flags=INTER_LINEAR | WARP_INVERSE_MAP)` takes;
         `octopus.rotated_boxes` makes them of rotated boxes. They take no `edge`, `antialias` and `letterbox`. Samples
-        beyond the frame take its nearest pixel, or what `outside` says. A map is read as float32 and may reach up to
-        2**24 pixels; one that does not, or is not finite, is an error on the host, and on the GPU gives an item of NaN
-        (0 for uint8).
+        beyond the frame take its nearest pixel, or what `outside` says. A map can't be cut out that is not finite or
+        reaches further than 2**24 pixels.
         (N, 4, 2) are quadrilaterals, points `x, y` that become the item's corners in turn: upper left, upper right,
         lower right, lower left. Upright ones are sampled where boxes are, others as `cv2.warpPerspective` does, but
-        without its steps of 1/32 of a pixel; like maps they take no `edge`, `antialias` and `letterbox`, and beyond the
-        frame its nearest pixel or what `outside` says. One that is crossed, not convex or (all but) flat, not finite or
-        reaches further than 2**24 pixels is an error on the host, and on the GPU gives an item of NaN (0 for uint8);
-        one may lie outside, all of it, unless `outside="error"`, which refuses any corner there.
+        without its steps of 1/32 of a pixel; else they are as maps. One can't be cut out that is crossed, not convex or
+        (all but) flat, either.
     size : (int, int) or int; or array (N, 2), or FitHeight
         Height and width of the result in pixels, or the side of a square; or those of each item, integers on the host,
         or a rule that makes them of boxes and quadrilaterals (which, on the GPU, it reads, and waits).
     mean, std : float or C floats, optional; or arrays (N, C)
         In units of the frame's values (0 to 255 for uint8), or with `scale` in units of 1; default 0 and 1. These and
         `scale` and `pad_value` may be lists or arrays on the host, of shape (C,), (C, 1, 1) or (1, C, 1, 1). Arrays of
-        shape (N, C) are those of each item, both together; with boxes on the GPU also there, as float32, and then not
-        read by the host.
+        shape (N, C) are those of each item, both together; with boxes on the GPU also there, as float32.
     scale : float or C floats, optional
         The frame's value that counts as 1, such as 255 (not 1/255, which is refused of integers): the result is
         `(value / scale - mean) / std`.
     dtype : {"float32", "float16", "bfloat16", "uint8"}
         uint8 rounds half to even and saturates; float16 overflows to infinity; bfloat16 is for tensors of torch. A GPU
         may round the weights of a row's pixels to 1/32768 for these three, so that a value is up to 0.004 levels off
-        before it is rounded. Values of float32 frames are taken as they are; one that is not finite makes NaN of all
-        that it has a part in.
+        before it is rounded. Of float32 frames one value that is not finite makes NaN of all that it has a part in.
     layout : {"NCHW", "NHWC"}
     edge : {"box", "image"}
         What lies beyond a box's edge: "box" repeats its border pixels; "image" reads the frame's pixels there, as far
@@ -332,10 +326,10 @@ def crop_resize(
         pixels, as PIL's `Image.resize(BILINEAR)` and torchvision's `resize(antialias=True)` do (with `edge="image"` as
         PIL does given a `box`). Enlarging is not changed.
     filter : {"bilinear", "nearest", "bicubic"}
-        How a pixel is made of those around its place in the frame. "nearest": the one that this lies in, as PIL's
-        `NEAREST`, OpenCV's `INTER_NEAREST_EXACT` and torch's "nearest-exact" do. "bicubic": four by four pixels by
-        Keys' cubic with the slope -0.75, as OpenCV's `INTER_CUBIC` and torch's "bicubic" do; `edge` says what lies
-        beyond a box. Its values may overshoot those of the frame. Both go without `antialias`.
+        "nearest": the pixel in which a place in the frame lies, as PIL's `NEAREST`, OpenCV's `INTER_NEAREST_EXACT` and
+        torch's "nearest-exact" do. "bicubic": four by four pixels by Keys' cubic with the slope -0.75, as OpenCV's
+        `INTER_CUBIC` and torch's "bicubic" do, whose values may overshoot those of the frame. Both go without
+        `antialias`.
     letterbox : bool
         Keep each box's aspect ratio: it fills the height or the width, in the middle of the item.
     return_transform : bool
@@ -343,10 +337,11 @@ def crop_resize(
     outside : {"clip", "error", "pad"}
         What happens to a box that reaches beyond its frame. "clip": it is cut to the frame. "error": it is refused;
         boxes on the GPU are then read back, which waits for the work before, and is refused while a graph is captured.
-        "pad": it is not cut, may lie wholly outside, and `pad_mode` makes the pixels beyond the frame; `edge="box"`
-        repeats the border pixels of the whole box, and the transform is that of the whole box. Coordinates may then
-        be up to 2**24 pixels from the frame's corner. Of affine maps no box is cut: "clip" repeats the frame's nearest
-        pixel, "error" refuses maps that take samples beyond it, "pad" makes pixels there as for boxes.
+        "pad": it is not cut, may lie wholly outside, up to 2**24 pixels from the frame's corner, and `pad_mode` makes
+        the pixels beyond the frame; `edge="box"` repeats the border pixels of the whole box, and the transform is that
+        of the whole box. Maps and quadrilaterals are never cut and may lie outside: "clip" repeats the frame's nearest
+        pixel, "error" refuses maps that take samples there, and quadrilaterals with a corner there, and "pad" is as for
+        boxes.
     pad_mode : {"constant", "edge", "reflect"}
         With `outside="pad"`, what lies beyond the frame: `pad_value`, the nearest pixel, or the frame mirrored without
         repeating its border pixels, as often as it takes (NumPy's "reflect", OpenCV's BORDER_REFLECT_101).
@@ -359,21 +354,21 @@ def crop_resize(
         blue, and `mean`, `std`, `scale` and `pad_value` are those of the result.
     invalid : {"error", "nan", "drop"}
         What happens to boxes, maps and quadrilaterals on the host that can't be cut out. "error": all are refused.
-        "nan": their items, and transforms, are NaN (0 for uint8), as of those on the GPU. "drop": they are left out,
-        with what each had of its own, and the result is a pair: what it would be for the others, and their numbers.
+        "nan": their items, and transforms, are as of those on the GPU. "drop": they are left out, with what each had of
+        its own, and the result is a pair: what it would be for the others, and their numbers.
     frame_index : array, (N,), integer, optional
         Frame of each box; required for several frames. On the host, or with boxes on the GPU also there (int32 or
-        int64): then it is not read by the host, and an index outside [0, F) gives an item of NaN (0 for uint8).
+        int64): then an index outside [0, F) gives an item of NaN (0 for uint8).
     flip : array, (N,), integer or bool, or one for all, optional
         How each item is mirrored: 1 left and right, 2 above and below, 3 both; a letterboxed one with its padding, and
         its transform leads back all the same (a box comes back with its two sides exchanged). On the host, or with
-        boxes on the GPU also there: then it is not read by the host, and only its last two bits count. This, `count`,
-        `frame_index`, `mean` and `std` of each item, and video, go with boxes and maps of one size from one array.
+        boxes on the GPU also there: then only its last two bits count. This, `count`, `frame_index`, `mean` and `std`
+        of each item, and video, go with boxes and maps of one size from one array.
     count : int or array, () or (1,), integer, optional
         How many items are made: the first ones; what others have in the result is left as it is. On the GPU (int32 or
-        int64), as a detector leaves it, it is not read by the host, unless the frame lies there or by
-        `outside="error"`, which wait in any case. Up to 65535 boxes go with it, and fewer, if what each has of its own
-        comes from the host: as many as travel at a time.
+        int64), as a detector leaves it, it is read by the host only if the frame lies there or by `outside="error"`,
+        which wait in any case. Up to 65535 boxes go with it, and fewer, if what each has of its own comes from the
+        host: as many as travel at a time.
     pad_to : (int, int), int or "largest", optional
         Height and width that each item is filled up to by `pad_value`, below and to the right; "largest" are those of
         the largest item.
@@ -383,9 +378,9 @@ def crop_resize(
         make a `CropPlan`.
     stream : optional
         A CUDA stream of any library; default: the current one of the frame's library. The call returns once the work
-        is queued on it, except for a frame on the host, whose result is waited for. What it reads
-        must live until the work is done, and a stream that isn't torch's must outlive the tensors that it works on.
-        None where the CPU works.
+        is queued on it, except for a frame on the host, whose result is waited for. What it reads must live until the
+        work is done, and a stream that isn't torch's must outlive the tensors that it works on. None where the CPU
+        works.
     device : {"auto", "cpu", "cuda", "cuda:0", ...} or torch.device
         "auto" works where the frame lies; for a frame on the host, on the GPU if there is one. A number must be that of
         the GPU in use.
@@ -400,7 +395,7 @@ def crop_resize(
         With `invalid="drop"` only, the second of a pair: numbers of the boxes that are in the result.
     transform : array, (N, 4), float32
         With `return_transform` only, then the result is a pair: `scale_x, scale_y, shift_x, shift_y` of each item, for
-        `octopus.map_back`; on the same side, of the same library. NaN for an unusable box on the GPU.
+        `octopus.map_back`; on the same side, of the same library. NaN for what can't be cut out, on the GPU.
 
     Raises
     ------

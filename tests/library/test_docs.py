@@ -35,6 +35,21 @@ def test_examples_with_torch(root):
         exec("import octopus\n" + example, {})
 
 
+def test_examples_of_ragged_batches(root):
+    """Without torch; on a GPU all but those of Arrow."""
+    pytest.importorskip("pyarrow")
+    examples = [block for block in blocks_of(root / "docs/ragged.md") if "torch" not in block]
+    assert len(examples) == 3
+    exec("\n".join(examples), {})
+
+
+@pytest.mark.gpu
+def test_examples_of_ragged_batches_on_a_gpu(root):
+    examples = [block for block in blocks_of(root / "docs/ragged.md") if "pyarrow" not in block]
+    assert len(examples) == 4
+    exec("\n".join(examples), {})
+
+
 def test_operators_of_torch(root):
     pytest.importorskip("torch")
     exec("\n".join(blocks_of(root / "docs/integrations/torch.md")), {})

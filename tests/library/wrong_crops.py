@@ -37,16 +37,6 @@ def p010(y=DEEP[0], uv=DEEP[1], **coding):
     return crop(frame=P010(y, uv, **{"matrix": "bt2020", "range": "full", **coding}))
 
 
-def aliased(name):
-    """A result that lies in the memory of the frame or the boxes."""
-    memory = np.zeros(1000, np.float32)
-    frame = memory.view(np.uint8)[100:244].reshape(FRAME.shape)
-    boxes = memory[300:308].reshape(2, 4)
-    boxes[:] = BOXES
-    out = memory[:120] if name == "frame" else memory[200:320]
-    return crop_resize(frame, boxes, (4, 5), out=out.reshape(SHAPE), device="cpu")
-
-
 ROWS = [
     *rows("crop_resize", crop, "frame",
         (None, "frame is None, which is what cv2.imread gives for a file that it can't read; pass a NumPy"),
@@ -144,7 +134,4 @@ ROWS = [
     ),
     *rows("P010", p010, "y", (LUMA, "y of P010 must be uint16 in the machine's byte order, found uint8")),
     *rows("P010", p010, "**", ({"matrix": None}, "matrix=None is unknown"), ({"range": "pc"}, "range='pc' is unknown")),
-    *rows("crop_resize", aliased, "name",
-        ("frame", "out lies in the memory of frame"), ("boxes", "out lies in the memory of boxes"),
-    ),
 ]  # fmt: skip

@@ -1,10 +1,11 @@
 """Operations on ragged batches and what they must answer: by the reference in float64, and a table for all devices."""
 
-from itertools import product, starmap
+from itertools import starmap
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from cases.crops import pairs
 from octopus import RaggedBatch, RaggedPlan, ops
 from octopus.kernels.operations import OPERATIONS, PARAMETERS, result_dtype
 from octopus.ragged.blockmap import STRATEGIES
@@ -105,4 +106,4 @@ class Case(NamedTuple):
         assert np.array_equal(answers[0], usual) or (self.operation == "gamma" and runner.device == "cuda")
 
 
-CASES = {case.name: case for case in starmap(Case, product(OPERATIONS, ("float32", "uint8"), STRATEGIES))}
+CASES = {case.name: case for case in starmap(Case, pairs([list(OPERATIONS), ("float32", "uint8"), STRATEGIES]))}

@@ -1,10 +1,10 @@
 """Means and flags of tiles and what they must be: NumPy's, bit for bit; and a table for all devices."""
 
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from cases.crops import pairs
 from octopus import TilePlan, keep_tiles, tile_means
 
 
@@ -88,8 +88,7 @@ class Case(NamedTuple):
 
 CASES = {
     case.name: case for case in [
-        *(Case(*row, wide, nodata) for (row, wide, nodata) in product(
-            [("uint8", 41, 1), ("uint8", 41, 3), ("uint16", 41, 1), ("uint16", 41, 3)], (False, True), (None, 3))),
+        *(Case(dtype, 41, *rest) for dtype, *rest in pairs([("uint8", "uint16"), (1, 3), (False, True), (None, 3)])),
         # Rows a multiple of 16 bytes apart, with more loads than a block has threads, of a few bytes, and no channels.
         Case("uint8", 48, 0, False, None), Case("uint8", 36, 4, True, 3), Case("uint16", 304, 1, False, 3),
         Case("uint8", 208, 5, False, None), Case("uint16", 300, 1, True, 3), Case("uint8", 3, 1, False, 3),

@@ -75,7 +75,7 @@ class Case(NamedTuple):
             options["pad_value"] = PAD * unit
         wanted = np.array([sizes[i % len(sizes)] for i in range(len(every))])
         size = {"one": sizes[0], "rule": FitHeight(sizes[1][0], 2 * sizes[0][1], 4)}.get(self.sizes, wanted)
-        for there in (False, True):
+        for there in (False, True) if scene == "large" else (len(self.name) // 4 % 2 == 0,):
             answer = self.call(runner, there, frames, boxes, numbers, size, options)
             self.compare(runner, answer, frames, every, numbers, size, options)
 

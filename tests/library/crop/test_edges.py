@@ -159,19 +159,6 @@ def test_boxes_and_index_that_another_thread_changes_are_as_they_were_checked(st
         assert np.array_equal(*found) and boxes[0, 0] > 1e7
 
 
-def test_edge_pixels_beyond_the_frame_and_letterbox_padding_go_together():
-    options = {
-        "outside": "pad",
-        "pad_mode": "edge",
-        "letterbox": True,
-        "return_transform": True,
-        "pad_value": 3,
-        "device": "cpu",
-    }
-    crops, _ = crop_resize(FRAME, [[-9, 0, 9, 9]], (8, 8), **options)
-    assert (crops == 3).any()
-
-
 def test_a_block_waits_for_its_stream(monkeypatch):
     waited = []
     monkeypatch.setattr(FrameStream, "wait", lambda stream: waited.append(stream))

@@ -58,16 +58,6 @@ def test_after_bad_boxes_the_frame_is_still_the_next_one():
     assert np.array_equal(stream.submit(BOXES[0]), crop_resize(VIDEO[1], BOXES[0], SIZE, device="cpu"))
 
 
-@pytest.mark.parametrize(("frame", "options", "said"), [
-    (np.zeros((2, 60, 90, 3), np.uint8), {}, "found one of shape"), (VIDEO[0], {"buffers": 0}, "buffers must be"),
-    (VIDEO[0], {"buffers": True}, "buffers must be"), (VIDEO[0], {"device": "tpu"}, "unknown"),
-    (VIDEO[0].astype(float), {}, "frame"),
-])  # fmt: skip
-def test_what_is_no_stream_of_frames_is_refused(frame, options, said):
-    with pytest.raises(InputError, match=said):
-        FrameStream(frame, 3, SIZE, **{"device": "cpu"} | options)
-
-
 gpu = pytest.fixture(pretended.installed)
 
 

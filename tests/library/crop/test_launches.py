@@ -3,11 +3,9 @@
 import numpy as np
 import pretended
 import pytest
-from cases.crops import SETS, name_of
 from pretended import OnGpu, memory
 
 from octopus import CropPlan, InputError, crop_resize
-from octopus.arrays.views import view
 
 FRAME = np.zeros((40, 60, 3), np.uint8)
 FRAMES = np.zeros((3, 50, 72, 3), np.uint8)[:, 5:45, 4:64]
@@ -34,16 +32,6 @@ def launched(gpu):
         return launch
 
     return launched
-
-
-@pytest.mark.parametrize("several", [False, True])
-@pytest.mark.parametrize("options", SETS, ids=name_of)
-def test_every_set_of_options_is_launched_with_the_addresses_of_its_arrays(launched, several, options):
-    frame, index = (FRAMES, OnGpu(np.zeros(5, np.int64))) if several else (FRAME, None)
-    boxes = OnGpu(boxes_of("int32"))
-    values = launched(frame, boxes, frame_index=index, **options).values
-    assert values[:8] == (frame.ctypes.data, frame.strides[-3], 60, 40, boxes.pointer, values[5], 36, 24)
-    assert index is None or values[22] == index.pointer
 
 
 @pytest.mark.parametrize(("width", "shift", "layout", "values"), [
@@ -142,12 +130,6 @@ def test_boxes_to_be_checked_are_read_back_but_not_into_a_graph(gpu, launched):
     with pytest.raises(InputError, match=r'outside="error" reads the boxes.*graph.*ask for outside="clip"'):
         launched(FRAME, OnGpu(boxes), **queue)
     assert len(gpu.launches) == 1
-
-
-def test_the_first_items_of_an_array_lie_where_it_does():
-    given = OnGpu(np.zeros((5, 4), np.float32))
-    first = view(given, "boxes").part(0, 2)
-    assert (first.shape, first.pointer, first.owner) == ((2, 4), given.pointer, given)
 
 
 def test_a_count_on_the_gpu_is_of_one_launch(gpu, launched):

@@ -11,6 +11,7 @@ from octopus.backends.cpu import threads
 from octopus.images import calls, cpu
 from octopus.images.cpu import CpuEngine
 from octopus.images.spec import FIXED
+from octopus.kernels.images import bfloat16_bits, nearest_pixel
 from octopus_study.reference import images as reference
 
 RNG = np.random.default_rng(3)
@@ -35,6 +36,21 @@ def test_dtypes_bit_for_bit(dtype, rounding):
     exact = [image.astype(np.float32) * spec.gain + spec.bias for image in images]
     expected = reference.each(exact, SIZES, filter="nearest")
     assert np.array_equal(run(images, SIZES, spec), reference.cast(expected, dtype))
+
+
+@pytest.mark.parametrize(("size", "count"), [(10, 3), (70, 21), (7, 7), (1, 5), (5, 1), (6, 4), (330, 99), (1000, 7)])
+def test_nearest_pixel_is_pillows_running_sum(size, count):
+    """That of the CUDA kernel, which has no sum to go on with."""
+    expected = reference.weights(size, count, "nearest", True).argmax(axis=1)
+    assert [nearest_pixel(i, size, count) for i in range(count)] == expected.tolist()
+
+
+def test_bfloat16_rounds_half_to_even():
+    values = np.array([1.0, 1.00390625, 1.01171875, -3.3e38, np.inf, -0.0, 3.4e38], np.float32)
+    bits = [int(bfloat16_bits(value)) for value in values]
+    assert bits == [0x3F80, 0x3F80, 0x3F82, 0xFF78, 0x7F80, 0x8000, 0x7F80]
+    assert bits[:4] == reference.cast(values[:4], "bfloat16").tolist()
+    assert bfloat16_bits(np.float32(np.nan)) & 0x7FFF > 0x7F80
 
 
 @pytest.mark.parametrize("kind", ["each", "batch", "rows"])

@@ -15,12 +15,11 @@ EVERY = {"edge": "image", "letterbox": True, "indexed": True}
 
 
 @pytest.mark.parametrize(("frame", "channels", "dtype", "layout", "options"), [
-    ("uint8", 3, "float32", "NCHW", {}), ("uint8", 3, "float16", "NHWC", {}),
     ("uint8", 3, "uint8", "NCHW", {"edge": "image"}), ("uint16", 1, "float32", "NCHW", {"antialias": True}),
     ("uint16", 4, "uint8", "NHWC", {}), ("uint8", 3, "float32", "NCHW", EVERY),
     ("uint8", 3, "float16", "NHWC", EVERY | {"antialias": True}),
-    *(("uint8", 3, "float32", "NCHW", EVERY | {"pad_mode": mode, "antialias": antialias})
-      for mode in PAD_MODES for antialias in (False, True)),
+    *(("uint8", 3, "float32", "NCHW", EVERY | {"pad_mode": mode, "antialias": mode != "constant"})
+      for mode in PAD_MODES),
     ("float32", 3, "uint8", "NCHW", {}), ("float32", 1, "float16", "NCHW", {"pad_mode": "constant", "antialias": True}),
     ("uint8", 5, "uint8", "NCHW", {"letterbox": True, "antialias": True}),
     ("float32", 64, "float16", "NCHW", {"pad_mode": "reflect"}), ("nv12", 3, "uint8", "NCHW", {"filter": "bicubic"}),
@@ -87,7 +86,7 @@ ITEMS = {"counted": True, "flipped": True, "own": True}
 
 
 @pytest.mark.parametrize(("frame", "more"), [
-    ("nv12", {}), ("nv12", ITEMS), ("p010", {"letterbox": True}), ("uint8", ITEMS), ("uint8", {"order": "BGRA"}),
+    ("nv12", ITEMS), ("p010", {"letterbox": True}), ("uint8", ITEMS), ("uint8", {"order": "BGRA"}),
 ], ids=str)  # fmt: skip
 def test_the_streaming_kernels_for_video_and_for_items(capability_in_turn, frame, more):
     video = frame != "uint8"
@@ -113,7 +112,7 @@ def test_boxes_may_be_an_argument(capability_in_turn):
 
 
 @pytest.mark.parametrize(("channels", "layout", "options"), [
-    (3, "NHWC", {"values": 4}), (3, "NCHW", {"letterbox": True, "values": 2, "words": True}),
+    (3, "NHWC", {"values": 4}),
     (3, "NCHW", {"indexed": True, "edge": "image"}), (1, "NCHW", {"frame_dtype": "uint16", "values": 2}),
     (4, "NCHW", {"values": 2, "words": True}),
 ], ids=str)  # fmt: skip

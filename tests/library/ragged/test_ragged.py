@@ -100,12 +100,6 @@ def test_items_without_dimensions():
     assert [item.item() for item in batch] == [2, 3]
 
 
-def test_a_batch_can_be_sent_to_another_process():
-    batch = pickle.loads(pickle.dumps(RaggedBatch.from_list([np.arange(3), np.arange(2)])))
-    assert [item.tolist() for item in batch] == [[0, 1, 2], [0, 1]]
-    assert batch.size == 5
-
-
 def as_memoryview(array):
     return memoryview(array)
 

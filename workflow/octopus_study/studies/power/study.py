@@ -60,7 +60,7 @@ def plan(context: Context, opener: Opener = open_session, clock: TimeSource = SY
     settings, comparisons = context.config.power, []
     for count in settings.counts:
         case = _case(context, count)
-        beside = (*NAMES, *LIBRARIES) if count in settings.paced_counts else NAMES
+        beside = (*NAMES, *LIBRARIES) if count in settings.again_counts else NAMES
         names = (*beside, AGAIN) if count in settings.again_counts else beside
         comparisons.append(Comparison(case, ENERGY, BACK_TO_BACK, names, "mJ"))
         if count in settings.paced_counts:

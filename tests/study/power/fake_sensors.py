@@ -1,5 +1,6 @@
 """Healthy fakes of the two kinds of sensor: files and an NVML that follow the watts that a test sets."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -95,28 +96,17 @@ class FakeBoard:
         whole, self._rest = divmod(joules * 1e3 + self._rest, 1)
         self.counter_mj += int(whole)
 
-    def nvmlDeviceGetTotalEnergyConsumption(self, device: Any) -> int:  # noqa: N802  (NVML's name)
-        self._fail("nvmlDeviceGetTotalEnergyConsumption")
-        return self.counter_mj
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("nvmlDeviceGet"):
+            raise AttributeError(name)
 
-    def nvmlDeviceGetMigMode(self, device: Any) -> tuple[int, int]:  # noqa: N802
-        self._fail("nvmlDeviceGetMigMode")
-        return self.mig
+        def call(device: Any, fields: Sequence[int] = ()) -> Any:
+            if name in self.broken:
+                raise NvmlError(self.broken[name])
+            known, milliwatts = self.instant and fields == [self.NVML_FI_DEV_POWER_INSTANT], round(self.watts * 1e3)
+            field = SimpleNamespace(nvmlReturn=0 if known else 3, value=SimpleNamespace(uiVal=known * milliwatts))
+            answers = {"TotalEnergyConsumption": self.counter_mj, "MigMode": self.mig, "PowerUsage": milliwatts}
+            answers |= {"EnforcedPowerLimit": self.limit_mw, "FieldValues": [field]}
+            return answers[name.removeprefix("nvmlDeviceGet")]
 
-    def nvmlDeviceGetPowerUsage(self, device: Any) -> int:  # noqa: N802
-        self._fail("nvmlDeviceGetPowerUsage")
-        return round(self.watts * 1e3)
-
-    def nvmlDeviceGetEnforcedPowerLimit(self, device: Any) -> int:  # noqa: N802
-        self._fail("nvmlDeviceGetEnforcedPowerLimit")
-        return self.limit_mw
-
-    def nvmlDeviceGetFieldValues(self, device: Any, fields: list[int]) -> list[Any]:  # noqa: N802
-        self._fail("nvmlDeviceGetFieldValues")
-        known = self.instant and fields == [self.NVML_FI_DEV_POWER_INSTANT]
-        value = SimpleNamespace(uiVal=round(self.watts * 1e3) if known else 0)
-        return [SimpleNamespace(nvmlReturn=0 if known else 3, value=value)]
-
-    def _fail(self, function: str) -> None:
-        if function in self.broken:
-            raise NvmlError(self.broken[function])
+        return call

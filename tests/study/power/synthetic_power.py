@@ -38,6 +38,7 @@ from octopus_study.studies.power import Power, study
 sys.path.insert(0, str(Path(__file__).parents[1] / "studies"))
 from power_machine import Machine
 
+REFERENCE = Path(__file__).parents[3] / "data/reference/nvidia-h100-80gb-hbm3"
 METHODS = ("octopus", "published", "n-launches")
 WORKLOAD = "visdrone"
 NO_SENSOR = "no power sensor (looked at NVML: no driver; INA3221: no such chip)"
@@ -53,15 +54,6 @@ PROFILES: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float]]]
         {"octopus": (0.9, 0.12, 9.6), "published": (1.6, 0.198, 8.7), "n-launches": (0.4, 0.244, 8.05)},
     ),
 }
-
-
-class Untroubled:
-    """Nothing slows the machine down."""
-
-    readable = True
-
-    def __call__(self) -> str:
-        return ""
 
 
 @dataclass
@@ -104,108 +96,48 @@ class PowerRun:
         assert chosen.any(), f"no rows with {conditions}"
         self.rows = self.rows[~chosen].reset_index(drop=True)
 
-    def write(self, folder: Path, name: str = "power.csv") -> Path:
-        """Write rows and provenance into `folder` and return the path of the rows."""
+    def write(self, folder: Path) -> Path:
+        """Write rows and provenance, that of a reference but for its facts, and return the path of the rows."""
         folder.mkdir(parents=True, exist_ok=True)
-        table = folder / name
+        table = folder / "power.csv"
         self.rows.to_csv(table, index=False, lineterminator="\n")
-        record = pretended_provenance(
-            "power",
-            table,
-            machine=self.machine,
-            device=self.device,
-            dataset=str(self.rows["dataset"].iloc[0]),
-            values={"power": {"frame_rate": self.frame_rate}},
-            extra=self.extra,
-        )
-        table.with_suffix(".json").write_text(json.dumps(record, indent=1))
+        record = json.loads((REFERENCE / "power.json").read_text("utf-8"))
+        record["config"]["values"] = {"power": {"frame_rate": self.frame_rate}}
+        record["machine"] |= {"id": self.machine, "device": self.device}
+        content = table.read_bytes()
+        record["results"] |= {"sha256": hashlib.sha256(content).hexdigest(), "rows": content.count(b"\n") - 1}
+        table.with_suffix(".json").write_text(json.dumps(record | {"extra": self.extra}))
         return table
 
 
-def pretended_provenance(
-    study: str,
-    table: Path,
-    *,
-    machine: str,
-    device: str,
-    dataset: str,
-    values: dict[str, Any] | None = None,
-    extra: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Return what provenance would say of a pretended machine that wrote this table."""
-    gpu = {"name": "Pretended GPU", "driver": "580.1", "cuda": "13.0", "power_limit_w": 700.0, "clock_sm_max_mhz": 1980}
-    state = {"read_at": "2026-11-21T00:00:00+00:00", "gpu": None, "cpu": {}}
-    return {
-        "study": study,
-        "started": "2026-11-20T23:40:00+00:00",
-        "ended": "2026-11-21T00:00:00+00:00",
-        "git": {"commit": "0123456789abcdef0123456789abcdef01234567", "dirty": False, "reason": None},
-        "octopus": {"version": "0.1.0", "sha256": "0" * 64},
-        "config": {"sha256": "0" * 64, "values": values or {}},
-        "datasets": [{"dataset": dataset, "synthetic": dataset.startswith("synthetic"), "sha256": "0" * 64}],
-        "machine": {
-            "id": machine,
-            "device": device,
-            "gpu": gpu if device == "cuda" else None,
-            "cpu": {"model": "Pretended CPU @ 2.00GHz", "cores": 2, "threads": 2, "governor": None},
-            "memory_bytes": 1 << 34,
-            "os": "Linux",
-            "python": "3.11.0",
-            "packages": {"numpy": "2.4.0", "numba": "0.65.0", "numba-cuda": None, "torch": "2.9.0"},
-            "state": state,
-        },
-        "state_after": state,
-        "extra": extra or {},
-        "results": {
-            "file": table.name,
-            "sha256": hashlib.sha256(table.read_bytes()).hexdigest(),
-            "rows": table.read_text().count("\n") - 1,
-        },
-    }
+def power_run(scope: str = "gpu_board", **settings: Any) -> PowerRun:
+    """Return a healthy, complete run of the study, with the sensor, the levels and the times that `PROFILES` has for a
+    scope; `settings` are those of `_simulated`."""
+    rows, notes = _simulated(scope, **settings)
+    return PowerRun(rows.copy(), copy.deepcopy(notes), frame_rate=settings.get("frame_rate", 30.0))
 
 
-def power_run(
-    scope: str = "gpu_board",
-    *,
-    counts: Sequence[int] = (100, 1000),
-    paced_counts: Sequence[int] = (100,),
-    again_counts: Sequence[int] = (),
+@cache
+def _simulated(
+    scope: str,
+    counts: tuple[int, ...] = (100, 1000),
+    paced_counts: tuple[int, ...] = (100,),
+    again_counts: tuple[int, ...] = (),
     frame_rate: float = 30.0,
     watts: Law | None = None,
     idle_drift: float = 0.0,
-    dataset: str = "visdrone-val",
-    machine: str = "pretended",
-) -> PowerRun:
-    """Return a healthy, complete run of the study.
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Run the study on a simulated machine; return its rows and notes.
 
     Parameters
     ----------
-    scope : {"gpu_board", "module_vdd_in"}
-        Takes the sensor, the levels and the times of `PROFILES`.
-    counts, paced_counts, again_counts : sequence of int
+    counts, paced_counts, again_counts : tuple of int
         Numbers of boxes back to back; those also run at `frame_rate`; those with ``octopus-again``.
     watts : callable (method, n) -> float, optional
         Power under load.
     idle_drift : float
         By which fraction idle is higher after a count than before it; beyond 5 % the net energies are unavailable.
     """
-    settings = (scope, tuple(counts), tuple(paced_counts), tuple(again_counts), frame_rate, watts, idle_drift)
-    rows, notes = _simulated(*settings)
-    rows = rows.assign(dataset=dataset)
-    return PowerRun(rows, copy.deepcopy(notes), machine=machine, frame_rate=frame_rate)
-
-
-@cache
-def _simulated(
-    scope: str,
-    counts: tuple[int, ...],
-    paced: tuple[int, ...],
-    again: tuple[int, ...],
-    rate: float,
-    watts: Law | None,
-    drift: float,
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Run the study on a simulated machine; return its rows and notes."""
     profile, laws = PROFILES[scope]
     idle = profile["idle_watts"]
     machine = Machine(scope=scope, noise=0.001 * idle, **profile)
@@ -216,49 +148,34 @@ def _simulated(
         load = watts(name, n) if watts else idle + (most - idle) * n / (n + 60)
 
         def run() -> None:
-            machine.idle_watts = idle * (1 + drift) ** (1 + counts.index(n))
+            machine.idle_watts = idle * (1 + idle_drift) ** (1 + counts.index(n))
             ms, draws = (jitter.gauss(value, 0.003 * value) for value in (fixed + each * n, load))
             machine.spend(round(ms * 1e6), draws)
 
         return run
 
     def make_methods(context: Any, n: int, reference: object) -> tuple[list[Method], dict[str, Answer]]:
-        names = (*METHODS, "octopus-again") if n in again else METHODS
+        names = (*METHODS, "octopus-again") if n in again_counts else METHODS
         answers = dict.fromkeys(study.LIBRARIES, absent("not installed")) | dict.fromkeys(names, SAME)
         return [Method(name, frame(name, n)) for name in names], answers
 
-    power = Power(counts=list(counts), paced_counts=list(paced), again_counts=list(again), frame_rate=rate)
+    power = Power(counts=counts, paced_counts=paced_counts, again_counts=again_counts, frame_rate=frame_rate)
     context: Any = SimpleNamespace(
-        config=SimpleNamespace(power=power),
-        workload=SimpleNamespace(dataset="visdrone-val"),
-        device="cpu",
-        seed=1,
-        notes={},
-        shared={},
-        process=0,
-        throttle=Untroubled(),
-    )
+        config=SimpleNamespace(power=power), workload=SimpleNamespace(dataset="visdrone-val"), device="cpu", seed=1,
+        notes={}, shared={}, process=0, throttle=mock.Mock(readable=True, return_value=""),
+    )  # fmt: skip
     fakes = {"make_methods": make_methods, "reference_of": lambda context: None}
     with mock.patch.multiple(study, **fakes):
         rows = measure_plan(context, study.plan(context, machine.open_session, machine))
     return pd.DataFrame(rows, columns=Row._fields), context.notes
 
 
-def no_sensor_run(
-    counts: Sequence[int] = (100, 1000),
-    paced_counts: Sequence[int] = (100,),
-    methods: Sequence[str] = METHODS,
-    dataset: str = "visdrone-val",
-    why: str = NO_SENSOR,
-    machine: str = "pretended",
-    device: str = "cpu",
-) -> PowerRun:
+def no_sensor_run(counts: Sequence[int] = (100, 1000), device: str = "cpu") -> PowerRun:
     """Return what the study writes on a machine without a sensor, or where the power-on test failed."""
-    arms = [(n, "back_to_back") for n in counts] + [(n, "paced") for n in paced_counts]
     rows = [
-        unavailable(Case("power", dataset, WORKLOAD, n), method, layer, "energy_per_frame", "mJ", why)
-        for n, layer in arms
-        for method in methods
+        unavailable(Case("power", "visdrone-val", WORKLOAD, n), method, layer, "energy_per_frame", "mJ", NO_SENSOR)
+        for n, layer in [*((n, "back_to_back") for n in counts), (100, "paced")]
+        for method in METHODS
     ]
-    power = {"sensor": None, "reason": why, "looked_at": {"ina3221": why}, "selftests": []}
-    return PowerRun(pd.DataFrame(rows, columns=Row._fields), {"power": power}, device, machine)
+    power = {"sensor": None, "reason": NO_SENSOR, "looked_at": {"ina3221": NO_SENSOR}, "selftests": []}
+    return PowerRun(pd.DataFrame(rows, columns=Row._fields), {"power": power}, device)

@@ -1,7 +1,9 @@
-"""The energy of a window: exact on a known trace, by both ways, and none where it can't be known."""
+"""Windows, long enough for the sensor and of whole frames; their energy, exact on a known trace by both ways, or a
+reason."""
 
 import math
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -11,7 +13,7 @@ from octopus_study.power.energy import idle_power, window_energy
 from octopus_study.power.quantities import Channel, MilliJoule, MilliWatt, Watt
 from octopus_study.power.selftest import PassedTest
 from octopus_study.power.source import Failure, Sample, SensorError, Trace
-from octopus_study.power.windows import Window
+from octopus_study.power.windows import Stretch, Window, back_to_back, idle, paced, stretch
 
 BOARD = Channel("board", 0)
 SECOND = 1_000_000_000
@@ -69,25 +71,14 @@ def test_the_drivers_own_mean_is_integrated_where_there_is_one(proof):
     assert found.energy.joules == pytest.approx(1000)
 
 
-ENDS = 1.96 * 0.020 / 5 * (2 / 12) ** 0.5
-
-
-def noisy(trace: Trace) -> Trace:
-    """The power alternates by 10 % about its mean from reading to reading, and no counter counts it."""
+def test_the_uncertainty_is_that_of_the_ends_and_of_an_integral_the_scatter_of_its_readings_too(proof):
+    ends, samples = 1.96 * 0.020 / 5 * (2 / 12) ** 0.5, steady().samples
+    assert window_energy(WINDOW, steady(), proof).uncertainty == pytest.approx(ends, rel=1e-6)
+    assert window_energy(WINDOW, steady(step_ms=50), proof).uncertainty == pytest.approx(2.5 * ends, rel=1e-6)
     powers = [Watt.from_power(MilliWatt(milliwatts, BOARD)) for milliwatts in (180_000, 220_000)]
-    samples = [replace(s, power=powers[i % 2], counter=None) for i, s in enumerate(trace.samples)]
-    return Trace("gpu_board", tuple(samples))
-
-
-def test_the_uncertainty_of_a_steady_power_is_that_of_the_ends(proof):
-    assert window_energy(WINDOW, steady(), proof).uncertainty == pytest.approx(ENDS, rel=1e-6)
-    slower = window_energy(WINDOW, steady(step_ms=50), proof)
-    assert slower.uncertainty == pytest.approx(2.5 * ENDS, rel=1e-6)
-
-
-def test_an_integral_adds_the_scatter_of_its_readings(proof):
-    found = window_energy(WINDOW, noisy(steady()), proof)
-    assert found.uncertainty == pytest.approx(math.hypot(1.96 * 0.1 / 250**0.5, ENDS), rel=0.01)
+    noisy = tuple(replace(s, power=powers[i % 2], counter=None) for i, s in enumerate(samples))
+    found = window_energy(WINDOW, Trace("gpu_board", noisy), proof)
+    assert found.uncertainty == pytest.approx(math.hypot(1.96 * 0.1 / 250**0.5, ends), rel=0.01)
 
 
 @pytest.mark.parametrize("busy_ms", [3, 20, 31])
@@ -111,45 +102,28 @@ def test_a_load_in_bursts_is_counted_within_a_percent_wherever_the_updates_lie(p
     assert abs(found.by_counter.joules / truth - 1) < 0.01
 
 
-@pytest.mark.parametrize("which", ["power", "averaged"])
-@pytest.mark.parametrize("counter", [None, 1.0])
-@pytest.mark.parametrize("every", [1, 11, 250])
-def test_a_reading_of_nothing_is_no_power_that_may_be_averaged(proof, which, counter, every):
-    nothing, trace = Watt.from_power(MilliWatt(0, BOARD)), steady(counter=counter, averaged=200.0)
-    samples = [replace(s, **{which: nothing}) if i % every == 60 % every else s for i, s in enumerate(trace.samples)]
-    with pytest.raises(SensorError, match="readings in the window are 0 or less") as caught:
-        window_energy(WINDOW, replace(trace, samples=tuple(samples)), proof)
-    assert caught.value.check == "plausible-range"
-
-
-def frozen(trace: Trace, after_s: float) -> Trace:
+def frozen(after_s: float, averaged: float | None = None) -> Trace:
     """From a moment on, every reading repeats the last one."""
+    trace = steady(counter=None, averaged=averaged)
     last = [s for s in trace.samples if s.at_ns <= after_s * SECOND][-1]
     samples = [s if s.at_ns <= last.at_ns else replace(last, at_ns=s.at_ns) for s in trace.samples]
     return Trace(trace.scope, tuple(samples))
 
 
-@pytest.mark.parametrize("frames", [0, 100], ids=["idle", "under load"])
-@pytest.mark.parametrize("averaged", [None, 200.0])
-@pytest.mark.parametrize("after_s", [9.5, 10.15])
-def test_a_power_that_stands_still_is_no_power(proof, frames, averaged, after_s):
-    trace = frozen(steady(counter=None, averaged=averaged), after_s)
-    with pytest.raises(SensorError, match=r"the power changed \d times in 251 readings of 5\.0 s") as caught:
-        window_energy(replace(WINDOW, frames=frames), trace, proof)
-    assert caught.value.check == "distinct-values"
+def with_nothing(which: str, every: int, counter: float | None = 1.0) -> Trace:
+    """Some readings of nothing, which is no power that may be averaged."""
+    nothing, trace = Watt.from_power(MilliWatt(0, BOARD)), steady(counter=counter, averaged=200.0)
+    samples = [replace(s, **{which: nothing}) if i % every == 60 % every else s for i, s in enumerate(trace.samples)]
+    return Trace(trace.scope, tuple(samples))
 
 
-def test_a_counter_that_hardly_moves_is_none(proof):
-    samples = tuple(replace(s, counter=MilliJoule(s.at_ns // SECOND * 200_000, BOARD)) for s in steady().samples)
-    with pytest.raises(SensorError, match=r"the counter changed [45] times in 251 readings") as caught:
-        window_energy(WINDOW, Trace("gpu_board", samples), proof)
-    assert caught.value.check == "distinct-values"
+def counting(count: Callable[[Sample], int]) -> Trace:
+    trace = steady()
+    return Trace(trace.scope, tuple(replace(s, counter=MilliJoule(count(s), BOARD)) for s in trace.samples))
 
 
-def reset(trace: Trace) -> Trace:
-    counts = [s.counter.value - (1_500_000 if s.at_ns > 12 * SECOND else 0) for s in trace.samples]
-    late = [replace(s, counter=MilliJoule(c, BOARD)) for s, c in zip(trace.samples, counts, strict=True)]
-    return Trace(trace.scope, tuple(late))
+def reset(sample: Sample) -> int:
+    return sample.counter.value - (1_500_000 if sample.at_ns > 12 * SECOND else 0)
 
 
 def with_hole(trace: Trace) -> Trace:
@@ -161,23 +135,35 @@ def with_failures(trace: Trace) -> Trace:
     return Trace(trace.scope, trace.samples, failed)
 
 
+NOTHING, STILL = "readings in the window are 0 or less", r"the power changed \d times in 251 readings of 5\.0 s"
+
+
 @pytest.mark.parametrize(
     ("trace", "check", "text"),
     [
         (steady(counter=1.06), "counter-agrees", "disagree"),
         (steady(counter=0.0), "counter-agrees", "stands still"),
-        (reset(steady()), "counter-monotonic", "went back"),
+        (counting(reset), "counter-monotonic", "went back"),
+        (counting(lambda s: s.at_ns // SECOND * 200_000), "distinct-values", "counter changed [45] times in 251"),
         (with_hole(steady()), "readable", "silent for 2.0 s"),
         (with_failures(steady()), "readable", "no answer"),
         (steady(end_s=14.99), "readable", "beyond both ends"),
         (steady(start_s=10.2), "readable", "beyond both ends"),
         (Trace("gpu_board", (), (Failure(12 * SECOND, "lost"),)), "readable", "lost"),
         (Trace("gpu_board", ()), "readable", "silent"),
+        (with_nothing("power", 1), "plausible-range", NOTHING),
+        (with_nothing("power", 11, None), "plausible-range", NOTHING),
+        (with_nothing("averaged", 11), "plausible-range", NOTHING),
+        (with_nothing("averaged", 250, None), "plausible-range", NOTHING),
+        (frozen(9.5), "distinct-values", STILL),
+        (frozen(10.15), "distinct-values", STILL),
+        (frozen(10.15, 200.0), "distinct-values", STILL),
     ],
 )
-def test_a_window_that_cannot_be_known_says_why(proof, trace, check, text):
+@pytest.mark.parametrize("frames", [0, 100], ids=["idle", "under load"])
+def test_a_window_that_cannot_be_known_says_why(proof, trace, check, text, frames):
     with pytest.raises(SensorError, match=text) as caught:
-        window_energy(WINDOW, trace, proof)
+        window_energy(replace(WINDOW, frames=frames), trace, proof)
     assert caught.value.check == check
 
 
@@ -195,28 +181,14 @@ def in_bursts(times_ns: list[int], averaged: bool = False) -> Trace:
     return Trace("gpu_board", tuple(samples))
 
 
-def on_a_beat() -> list[int]:
-    return list(range(9 * SECOND, 16 * SECOND, SECOND // 50))
-
-
-def at_random() -> list[int]:
-    rng = random.Random(7)
-    return [at + rng.randrange(SECOND // 50) for at in on_a_beat()]
-
-
-def test_readings_in_step_with_the_frames_know_no_mean(proof):
+def test_readings_in_step_with_the_frames_know_no_mean_and_those_at_random_times_do(proof):
+    beat, rng = list(range(9 * SECOND, 16 * SECOND, SECOND // 50)), random.Random(7)
     with pytest.raises(SensorError, match=r"in step with the frames: 20% of each frame's time"):
-        window_energy(RESTING, in_bursts(on_a_beat()), proof)
-
-
-def test_readings_at_random_times_know_it_within_the_uncertainty(proof):
-    found = window_energy(RESTING, in_bursts(at_random()), proof)
+        window_energy(RESTING, in_bursts(beat), proof)
+    found = window_energy(RESTING, in_bursts([at + rng.randrange(SECOND // 50) for at in beat]), proof)
     assert abs(found.power.watts / 130 - 1) < found.uncertainty < 0.25
-
-
-def test_the_drivers_mean_and_work_without_a_pause_have_no_step(proof):
-    averaged = window_energy(RESTING, in_bursts(on_a_beat(), averaged=True), proof)
-    assert averaged.power.watts == pytest.approx(130)
+    # The driver's own mean, and work without a pause, have no step.
+    assert window_energy(RESTING, in_bursts(beat, averaged=True), proof).power.watts == pytest.approx(130)
     assert window_energy(WINDOW, steady(counter=None), proof).power.watts == pytest.approx(200)
 
 
@@ -224,3 +196,63 @@ def test_a_counter_needs_no_readings_between_its_updates(proof):
     found = window_energy(RESTING, steady(), proof)
     assert found.by_integral is None
     assert found.energy.joules == pytest.approx(1000)
+
+
+LASTING = Stretch(seconds=5.0, settle_seconds=1.0, tail_seconds=0.25)
+
+
+@pytest.mark.parametrize(
+    ("update", "averaged", "expected"),
+    [
+        (None, 0.0, Stretch(5.0, 1.0, 0.25)),
+        (0.1, 0.0, Stretch(5.0, 1.0, 0.25)),
+        (0.2, 0.0, Stretch(10.0, 1.0, 0.5)),
+        (0.1, 1.0, Stretch(5.0, 2.0, 1.25)),
+    ],
+)
+def test_a_window_has_fifty_updates_and_five_seconds(update, averaged, expected):
+    assert stretch(5.0, 1.0, update, averaged) == expected
+    assert stretch(1.0, 1.0, update, averaged) == expected
+
+
+@pytest.mark.parametrize("milliseconds", [0.05, 3.0, 270.0, 7000.0])
+def test_back_to_back_frames_fill_the_window(milliseconds):
+    clock, begun = Machine(), []
+    frame = clock.frame(milliseconds, 200.0)
+    window = back_to_back(lambda: (begun.append(clock.now_ns), frame()), LASTING, clock)
+    assert window.seconds >= 5.0
+    assert window.seconds - 5.0 < milliseconds / 1e3 + 1e-9
+    assert window.frame_ms == pytest.approx(milliseconds)
+    assert window.frames == sum(window.start_ns <= start < window.end_ns for start in begun)
+    assert begun[0] <= window.start_ns - 1e9
+    assert clock.now_ns >= window.end_ns + 0.25e9
+
+
+def test_a_paced_device_rests_until_the_next_frame_is_due():
+    clock = Machine()
+    window = paced(clock.frame(10.0, 200.0), 30.0, LASTING, clock)
+    assert (window.frames, window.late) == (150, 0)
+    assert window.seconds == pytest.approx(5.0, abs=1e-6)
+    assert window.frame_ms == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize("seconds", [5.0, 5.001, 5.016, 5.08])
+def test_whole_periods_are_never_shorter_than_the_window(seconds):
+    clock = Machine()
+    window = paced(clock.frame(1.0, 200.0), 30.0, Stretch(seconds, 1.0, 0.25), clock)
+    assert seconds <= window.seconds + 1e-8
+    assert window.seconds < seconds + 1 / 30
+
+
+def test_frames_that_take_too_long_are_late():
+    clock = Machine()
+    window = paced(clock.frame(40.0, 200.0), 30.0, LASTING, clock)
+    assert (window.frames, window.late) == (150, 150)
+    assert window.seconds == pytest.approx(6.0)
+
+
+def test_idle_makes_no_frames():
+    clock = Machine()
+    window = idle(LASTING, clock)
+    assert (window.frames, window.busy_ns, clock.seconds) == (0, 0, pytest.approx(6.25))
+    assert window.seconds == pytest.approx(5.0)

@@ -74,10 +74,6 @@ def test_one_rule_alone_catches_the_defect(name: str, tmp_path: Path, monkeypatc
     assert defect.check == "scope" or name == "no record" or lint_file(table) == []
 
 
-def test_every_rule_of_tables_has_its_defect() -> None:
-    assert {defect.check for defect in DEFECTS.values()} | {"identity"} == set(LINTS)
-
-
 def momentary_run(layer: str, factor: float) -> PowerRun:
     """Return a run whose trace misses the mean of some windows, while the driver's own mean was integrated."""
     run = power_run()

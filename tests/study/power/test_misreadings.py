@@ -22,11 +22,25 @@ STAGES = {row[0].strip("`"): row[1] for row in ROWS}
 MISREADINGS = {name: row[0].strip("`") for row in ROWS for name in re.findall(r"`([\w-]+)`:", row[3])}
 
 
+# What some reasons say.
+SEEN = {
+    "shunt-as-bus": "in4_input is a shunt voltage in microvolts",
+    "neighbour-current": "V x I of one channel",
+    "label-missing": "no channel is labelled VDD_IN; labels: VDD_CPU_CV, VDD_GPU_SOC, VIN_SYS_5V0",
+    "current-forbidden": "give read permission",
+    "initialises-only": "Not Supported",
+    "voltage-as-power": "found MilliVolt",
+    "episode": "power in mW and hwmon3/in1_input in mV",
+    "thousand-fold": "plausible are 1.4 to 805 W",
+    "counter-reset": "the counter went back",
+}
+
+
 @pytest.mark.parametrize("name", MISREADINGS)
 def test_a_misreading_is_refused_for_the_right_reason(name: str, tmp_path: Path, monkeypatch: Patch) -> None:
     refused = refusal(INJECTIONS[name], tmp_path, monkeypatch)
     assert refused is not None, f"{name}: nothing refused it"
-    assert (refused[0], bool(refused[1])) == (MISREADINGS[name], True), refused[1]
+    assert refused[0] == MISREADINGS[name] and refused[1] and SEEN.get(name, "") in refused[1], refused
 
 
 @pytest.mark.parametrize("name", HEALTHY)
@@ -43,26 +57,6 @@ def test_the_page_of_the_checks_is_whole() -> None:
     assert set(MISREADINGS.values()) == set(STAGES)
     for predicates, words in ((JUDGES, "power-on test"), (LINTS, "stored table")):
         assert {check for check, stage in STAGES.items() if words in stage} <= set(predicates) <= set(STAGES)
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("shunt-as-bus", "in4_input is a shunt voltage in microvolts"),
-        ("neighbour-current", "V x I of one channel"),
-        ("label-missing", "no channel is labelled VDD_IN; labels: VDD_CPU_CV, VDD_GPU_SOC, VIN_SYS_5V0"),
-        ("current-forbidden", "give read permission"),
-        ("initialises-only", "Not Supported"),
-        ("voltage-as-power", "found MilliVolt"),
-        ("episode", "power in mW and hwmon3/in1_input in mV"),
-        ("thousand-fold", "plausible are 1.4 to 805 W"),
-        ("counter-reset", "the counter went back"),
-    ],
-)
-def test_a_reason_says_what_was_seen(name: str, words: str, tmp_path: Path, monkeypatch: Patch) -> None:
-    refused = refusal(INJECTIONS[name], tmp_path, monkeypatch)
-    assert refused is not None
-    assert words in refused[1]
 
 
 class AnyScope(str):

@@ -211,9 +211,7 @@ def test_the_sensor_is_of_the_board_that_cuda_was_told_to_use(
         _nvml.session.cache_clear()
 
 
-def test_the_board_is_the_one_of_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_nvml, "session", lambda: (FakeBoard(watts=77.0), "board of CUDA's first device"))
-    assert SourceSpec("nvml").open().read().power.watts == 77.0
+def test_a_board_whose_binding_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_nvml, "session", lambda: None)
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(SensorError, match=r"it doesn't answer \(.*pynvml"):

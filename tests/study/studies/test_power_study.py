@@ -1,31 +1,44 @@
 """Study `power` in simulated time: every number is known beforehand; and on this machine, which has no sensor."""
 
 import json
+import random
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from power_machine import BOARD, STEP_NS, Machine
-from quick import answers, values
+from quick import answers, chosen, values
 
+from octopus.backends import cpu
+from octopus.backends.cuda import memory
 from octopus_study.config import load_config
-from octopus_study.measure import Method, Row, read_rows, validate_rows, write_rows
+from octopus_study.errors import Unavailable
+from octopus_study.measure import Case, CpuThrottle, GpuThrottle, Method, Row, read_rows, validate_rows, write_rows
 from octopus_study.power.choose import SourceSpec
+from octopus_study.power.energy import WindowEnergy
 from octopus_study.power.lint import lint_file
-from octopus_study.power.quantities import MilliWatt, Watt
+from octopus_study.power.quantities import Joule, MilliWatt, Watt
 from octopus_study.power.session import Attempt, NoUsableSensor
-from octopus_study.power.source import SensorError
+from octopus_study.power.source import Sample, SensorError, Trace
+from octopus_study.power.windows import Window
 from octopus_study.power.windows import paced as real_paced
 from octopus_study.status import SAME, unavailable
 from octopus_study.studies import run_study
 from octopus_study.studies.comparison import measure_plan
 from octopus_study.studies.context import make_context
+from octopus_study.studies.crops import reference_of
+from octopus_study.studies.power import methods as power_methods
+from octopus_study.studies.power import rounds
 from octopus_study.studies.power import study as power
+from octopus_study.studies.power.methods import CHECKED, make_methods
+from octopus_study.studies.power.rounds import Watch
+from octopus_study.studies.power.rows import BACK_TO_BACK, PACED, Level, Place, Span, Taken, method_rows, trace_rows
 
 GROSS, NET = "energy_per_frame", "energy_per_frame_net"
 CONFIG = Path(__file__).parents[3] / "config" / "config.yaml"
@@ -72,6 +85,12 @@ def measure(context, monkeypatch):
     return partial(run_on, context, monkeypatch)
 
 
+def of(rows, **where):
+    """By quantity the values of a method's windows, back to back with 20 boxes unless said otherwise."""
+    rows = chosen(rows, **{"n": 20, "method": "octopus", "layer": "back_to_back"} | where)
+    return {quantity: values(rows, quantity=quantity) for quantity in rows.quantity.unique()}
+
+
 @pytest.fixture(scope="module")
 def healthy(manifest):
     """The rows of a machine on which nothing is wrong."""
@@ -81,16 +100,12 @@ def healthy(manifest):
 
 def test_time_power_and_energy_are_those_of_the_machine(healthy):
     for name, (ms, watts) in METHODS.items():
-        where = {"n": 20, "method": name, "layer": "back_to_back"}
-        time, frame = values(healthy, quantity="time_per_frame", **where), ms * 20
-        assert len(time) == 5
-        assert time.to_numpy() == pytest.approx(frame, rel=1e-6)
-        assert values(healthy, quantity="power_mean", **where).to_numpy() == pytest.approx(watts, rel=0.002)
-        gross = values(healthy, quantity="energy_per_frame", **where)
-        assert gross.to_numpy() == pytest.approx(watts * frame, rel=0.002)
-        net = values(healthy, quantity="energy_per_frame_net", **where)
-        assert net.to_numpy() == pytest.approx((watts - 100) * frame, rel=0.01)
-        assert (values(healthy, quantity="window", **where) >= 5).all()
+        found = {quantity: series.to_numpy() for quantity, series in of(healthy, method=name).items()}
+        assert found["time_per_frame"] == pytest.approx([20 * ms] * 5, rel=1e-6)
+        assert found["power_mean"] == pytest.approx(watts, rel=0.002)
+        assert found[GROSS] == pytest.approx(watts * 20 * ms, rel=0.002)
+        assert found[NET] == pytest.approx((watts - 100) * 20 * ms, rel=0.01)
+        assert (found["window"] >= 5).all()
 
 
 def test_counter_and_integral_agree_and_the_load_is_above_idle(healthy):
@@ -106,12 +121,10 @@ def test_counter_and_integral_agree_and_the_load_is_above_idle(healthy):
 
 
 def test_paced_frames_take_the_same_net_energy_and_slow_methods_say_so(healthy):
-    where = {"n": 20, "layer": "paced"}
-    ms, watts = METHODS["octopus"]
-    net = values(healthy, method="octopus", quantity="energy_per_frame_net", **where)
-    assert net.to_numpy() == pytest.approx((watts - 100) * ms * 20, rel=0.06)
-    assert (values(healthy, method="octopus", quantity="late_frames", **where) == 0).all()
-    assert answers(healthy, method="n-launches", **where) == [
+    (ms, watts), found = METHODS["octopus"], of(healthy, layer="paced")
+    assert found[NET].to_numpy() == pytest.approx((watts - 100) * ms * 20, rel=0.06)
+    assert (found["late_frames"] == 0).all()
+    assert answers(healthy, method="n-launches", n=20, layer="paced") == [
         "unavailable: one frame takes 40 ms; at 30 frames/s there are 33.3 ms"
     ]
     assert "octopus-again" not in set(healthy[healthy.layer == "paced"].method)
@@ -121,19 +134,15 @@ def test_libraries_stand_beside_at_the_counts_that_are_paced_and_a_missing_one_s
     beside = healthy[healthy.method.isin(power.LIBRARIES) & (healthy.layer != "trace")]
     assert set(zip(beside.n, beside.layer, strict=True)) == {(20, "back_to_back"), (20, "paced")}
     for layer in ("back_to_back", "paced"):
-        where = {"n": 20, "layer": layer}
-        assert len(values(healthy, method="cvcuda-views", quantity="energy_per_frame_net", **where)) == 5
-        assert answers(healthy, method="grid-sample", **where) == ["unavailable: not installed"]
+        assert len(of(healthy, method="cvcuda-views", layer=layer)[NET]) == 5
+        assert answers(healthy, method="grid-sample", n=20, layer=layer) == ["unavailable: not installed"]
 
 
 def test_the_trace_covers_test_idle_and_windows(healthy):
     trace = healthy[healthy.layer == "trace"]
     assert set(trace.method) == {*METHODS, "idle", "self-test", "between"}
     assert set(trace[trace.method == "self-test"].n) == {0}
-    window = healthy[
-        (healthy.method == "octopus") & (healthy.n == 20) & (healthy.layer == "back_to_back") & (healthy.block == 0)
-    ]
-    start, length = (float(window[window.quantity == name].value.iloc[0]) for name in ("window_start", "window"))
+    start, length = (of(healthy)[name].loc[0] for name in ("window_start", "window"))
     inside = trace[(trace.block >= start * 1e3) & (trace.block <= (start + length) * 1e3)]
     assert len(inside) > 40
     assert inside.value.mean() == pytest.approx(300, rel=0.01)
@@ -157,28 +166,20 @@ def findings(context, tmp_path):
 def test_a_board_without_counter_is_integrated(measure):
     rows = measure(Machine(has_counter=False))
     assert not rows.quantity.str.contains("counter").any()
-    gross = values(rows, n=20, method="octopus", layer="back_to_back", quantity="energy_per_frame")
-    assert gross.to_numpy() == pytest.approx(600, rel=0.002)
+    assert of(rows)[GROSS].to_numpy() == pytest.approx(600, rel=0.002)
 
 
 def test_a_board_that_is_read_at_random_times_knows_the_energy_at_a_fixed_rate(measure, findings):
     rows = measure(Machine(has_counter=False, dither_ns=STEP_NS - 1_000_000))
-    where = {"n": 20, "method": "octopus", "layer": "paced"}
-    gross = values(rows, quantity="energy_per_frame", **where)
-    most = values(rows, quantity="energy_uncertainty", **where)
-    truth = 100 * 1e3 / 30 + 200 * 2
-    assert len(gross) == 5
-    assert (np.abs(gross / truth - 1) < 1.5 * most).all()
+    found, truth = of(rows, layer="paced"), 100 * 1e3 / 30 + 200 * 2
+    assert len(found[GROSS]) == 5
+    assert (np.abs(found[GROSS] / truth - 1) < 1.5 * found["energy_uncertainty"]).all()
     assert findings(rows) == []
 
 
 def test_what_sampling_costs_is_measured_in_turns(healthy):
     for name in ("octopus-sampled", "octopus-unsampled"):
         assert len(values(healthy, n=10, method=name, layer="host", quantity="time_per_frame")) == 5
-
-
-def started(rows, method, layer="back_to_back", n=20):
-    return values(rows, n=n, method=method, layer=layer, quantity="window_start")
 
 
 # What may go wrong, as data: the machine, what spoils a method's frame on it, the energies that are asked for, how many
@@ -319,9 +320,8 @@ def test_a_trouble_costs_what_it_must_and_no_more(measure, findings, name):
 def test_a_sampler_that_dies_ends_in_rows_and_nothing_before_it_is_lost(healthy, measure, findings, phase, rounds):
     whole = healthy[(healthy.n == 20) & (healthy.quantity == "window_start")].value
     rows = measure(Machine(dies_at_s=whole.min() + phase * (whole.max() - whole.min())))
-    assert len(values(rows, n=10, method="octopus", quantity="energy_per_frame_net").dropna()) == 5
-    powers = values(rows, n=20, method="octopus", layer="back_to_back", quantity="power_mean")
-    assert len(powers) >= rounds
+    assert len(of(rows, n=10)[NET].dropna()) == 5
+    assert len(of(rows).get("power_mean", ())) >= rounds
     gross = rows[(rows.n == 20) & rows.quantity.str.startswith("energy_per_frame")]
     missing = gross[gross.value.isna() & ~gross.reason.str.contains("one frame takes|not installed")]
     assert missing.reason.str.contains("ended with code -9").all()
@@ -341,9 +341,9 @@ def test_nothing_is_run_once_the_sampler_has_ended(measure):
 
 
 def test_a_sensor_that_fails_for_a_moment_costs_a_row_and_one_more_round(healthy, measure, findings):
-    start = started(healthy, "published").loc[2]
+    start = of(healthy, method="published")["window_start"].loc[2]
     rows = measure(Machine(silent_s=(start + 1.0, start + 3.0)))
-    gross = values(rows, n=20, method="published", layer="back_to_back", quantity="energy_per_frame")
+    gross = of(rows, method="published")[GROSS]
     assert list(gross.index) == list(range(6))
     assert list(gross.index[gross.isna()]) == [2]
     assert any("silent for 2.0 s" in each for each in answers(rows, method="published", n=20, block=2))
@@ -361,7 +361,7 @@ def test_what_sampling_costs_never_costs_the_windows(measure, findings, monkeypa
 
     for kind in (Unstoppable, Dying):
         rows = measure(kind())
-        assert len(values(rows, n=10, method="octopus", quantity="energy_per_frame").dropna()) == 5
+        assert len(of(rows, n=10)[GROSS].dropna()) == 5
         assert answers(rows, layer="host") == ["unavailable: SensorError: it does not wait"]
         assert findings(rows) == []
     assert answers(rows, n=20, method="octopus", layer="back_to_back") == [
@@ -387,10 +387,8 @@ def test_a_slowdown_costs_the_round_and_the_power_cap_does_not(measure, context,
     monkeypatch.setattr(context.throttle.__class__, "__call__", lambda self: next(reasons, ""), raising=True)
     monkeypatch.setattr(context.throttle, "readable", True)
     rows = measure(Machine())
-    time = values(rows, n=10, method="octopus", layer="back_to_back", quantity="time_per_frame")
-    assert list(time.index) == [1, 2, 3, 4, 5]
-    discarded = values(rows, n=10, method="energy_per_frame", layer="back_to_back", quantity="discarded_blocks")
-    assert list(discarded) == [1]
+    assert list(of(rows, n=10)["time_per_frame"].index) == [1, 2, 3, 4, 5]
+    assert list(of(rows, n=10, method=GROSS)["discarded_blocks"]) == [1]
 
 
 def test_a_failed_test_leaves_reasons_and_no_numbers(context):
@@ -417,3 +415,131 @@ def test_this_machine_says_what_it_looked_at(manifest, tmp_path, monkeypatch):
     assert rows.reason.str.startswith("no power sensor (looked at INA3221: no such chip").all()
     record = json.loads(out.with_suffix(".json").read_text())
     assert record["extra"]["power"]["sensor"] is None
+
+
+MS = 1_000_000
+CASE = Case("power", "synthetic", "visdrone", 0)
+
+
+def read_at(times_ms: list[int], seed: int = 0) -> Trace:
+    rng = random.Random(seed)
+    return Trace(
+        "gpu_board",
+        tuple(
+            Sample(at * MS, 1, Watt.from_power(MilliWatt(rng.randrange(100_000, 400_000), BOARD)), None)
+            for at in times_ms
+        ),
+    )
+
+
+def test_a_stored_trace_has_the_energy_of_its_readings():
+    trace = read_at(list(range(1000, 7000, 20)))
+    rows = trace_rows(CASE, trace, [], 1000 * MS)
+    at, watts = (np.array([row[name] for row in rows], float) for name in (8, 9))
+    assert np.diff(at) == pytest.approx(50)
+    stored = watts.sum() * 0.05
+    inside = [s for s in trace.samples if s.at_ns >= 1000 * MS and s.at_ns <= 6950 * MS]
+    read = Joule.integral([s.at_ns for s in inside], [s.power for s in inside]).joules
+    assert stored == pytest.approx(read, rel=0.004)
+
+
+def test_a_hole_in_the_readings_is_one_in_the_stored_trace():
+    trace = read_at([*range(1000, 2000, 20), *range(4000, 5000, 20)])
+    at = [row.block for row in trace_rows(CASE, trace, [], 1000 * MS)]
+    assert not [each for each in at if 1000 <= each < 3000]
+    assert [each for each in at if each >= 3000]
+
+
+def test_a_slow_sensor_is_stored_update_by_update():
+    trace = read_at(list(range(1000, 3000, 100)))
+    spans = [Span(1500 * MS, 1900 * MS, 50, "octopus")]
+    rows = trace_rows(CASE, trace, spans, 1000 * MS)
+    assert [row.block for row in rows] == list(range(0, 2000, 100))
+    assert {row.n for row in rows if row.method == "octopus"} == {50}
+    assert [row.block for row in rows if row.method == "octopus"] == [500, 600, 700, 800, 900]
+    assert {row.method for row in rows} == {"octopus", "between"}
+
+
+@pytest.mark.parametrize(
+    ("layer", "watts", "known"),
+    [
+        (BACK_TO_BACK, 99.0, False),
+        (BACK_TO_BACK, 100.0, False),
+        (BACK_TO_BACK, 100.001, True),
+        (PACED, 98.9, False),
+        (PACED, 99.5, True),
+    ],
+)
+def test_a_load_that_draws_no_more_than_the_idle_device_has_no_energy(layer, watts, known):
+    window = Window(0, 5000 * MS, 100, 5000 * MS)
+    level = Level("unknown", (power_of(100.0), power_of(99.999_999_99)))
+    energy = WindowEnergy(window, None, power_of(watts).times(5000 * MS), 0.01)
+    rows = method_rows(
+        Place(CASE, "octopus", layer, 0, "same", 0, BOARD.chip), [(0, Taken(window, energy, ""))], 1, level, ""
+    )
+    gross = next(row for row in rows if row.quantity.startswith("energy_per_frame"))
+    assert (gross.value is not None) is known
+    assert known or gross.answer.startswith("unavailable: load-above-idle: the load drew")
+
+
+def power_of(watts: float) -> Watt:
+    return Watt.from_power(MilliWatt(1000, BOARD)).scaled(watts)
+
+
+class Status:
+    def __init__(self, nanoseconds: int) -> None:
+        self.violationTime = nanoseconds
+
+
+def test_the_power_cap_is_told_of_a_gpu_alone(monkeypatch):
+    answers = iter([Status(0), Status(10**18)])
+    throttle = GpuThrottle.__new__(GpuThrottle)
+    throttle.readable = True
+    monkeypatch.setattr(GpuThrottle, "__call__", lambda self: "power cap, hardware power brake")
+    monkeypatch.setattr(rounds._nvml, "read", lambda *_: next(answers))
+    watch = Watch(throttle)
+    assert watch.capped() == 1.0
+    assert watch.slowed() == "hardware power brake"
+    monkeypatch.setattr(rounds._nvml, "read", lambda *_: pytest.fail("a CPU has no power cap of a GPU"))
+    assert Watch(CpuThrottle()).capped() is None
+
+
+GIB = 2**30
+
+
+@pytest.fixture
+def standard(manifest):
+    return make_context("power", load_config(CONFIG, {"device": "cpu"}), manifest)
+
+
+def with_memory(monkeypatch, context, device: str, host: int, on_device: int):
+    """A context of a device, and so much free memory."""
+    monkeypatch.setattr(cpu, "free_bytes", lambda: host)
+    monkeypatch.setattr(memory, "free_bytes", lambda: on_device)
+    return SimpleNamespace(config=context.config, workload=context.workload, device=device)
+
+
+@pytest.mark.parametrize(
+    ("device", "host", "on_device", "lacking"),
+    [
+        ("cuda", 2 * GIB, 5 * GIB, None),  # a module of eight gigabytes
+        ("cuda", 2 * GIB, 4 * GIB, "GPU"),
+        ("cuda", GIB // 2, 8 * GIB, "host"),
+        ("cpu", 4 * GIB, 0, "host"),  # where the batch lies on the host
+        ("cpu", 6 * GIB, 0, None),
+    ],
+)
+def test_five_thousand_objects_fit_or_are_refused(monkeypatch, standard, device, host, on_device, lacking) -> None:
+    small = with_memory(monkeypatch, standard, device, host, on_device)
+    with pytest.raises(Unavailable, match=f"on the {lacking}") if lacking else nullcontext():
+        power_methods.check_room(small, 5000)
+
+
+def test_the_methods_are_compared_by_crops_from_all_over_the_batch(standard, monkeypatch) -> None:
+    monkeypatch.setattr(power_methods, "CHECKED", 3)
+    reference = reference_of(standard)
+    methods, answers = make_methods(standard, 8, reference)
+    assert [method.name for method in methods] == list(answers)
+    assert answers["octopus"] == "same"
+    assert all(answers[name].startswith(("same", "different: ")) for name in ("published", "n-launches"))
+    assert len(reference._crops) <= 3 < CHECKED

@@ -20,11 +20,10 @@ HOME = "fake_deepinv_drunet"
 class Tensor(np.ndarray):
     """An array with the few methods of a tensor that are called."""
 
-    def to(self, device: str) -> Tensor:
+    def to(self, device: str = "cpu") -> Tensor:
         return self
 
-    def cpu(self) -> Tensor:
-        return self
+    cpu = to
 
     def numpy(self) -> np.ndarray:
         return np.asarray(self)
@@ -40,56 +39,32 @@ def tensor(array: Any) -> Tensor:
     return np.asarray(array, np.float32).view(Tensor)
 
 
-class Gpu:
-    """Its allocator's peak is the values of the largest forward so far."""
-
-    def __init__(self) -> None:
-        self.peak = 0
-        self.emptied = 0
-
-    def is_available(self) -> bool:
-        return True
-
-    def device_count(self) -> int:
-        return 1
-
-    def synchronize(self) -> None:
-        """Nothing runs beside the host."""
-
-    def empty_cache(self) -> None:
-        self.emptied += 1
-
-    def reset_peak_memory_stats(self) -> None:
-        self.peak = 0
-
-    def mem_get_info(self) -> tuple[int, int]:
-        return 1_000_000 - 2 * self.peak, 1_000_000
-
-    def memory_allocated(self) -> int:
-        return 0
-
-    def max_memory_allocated(self) -> int:
-        return self.peak
-
-    def max_memory_reserved(self) -> int:
-        return 2 * self.peak
+def gpu() -> SimpleNamespace:
+    """`torch.cuda` of one GPU: its allocator's peak is the values of the largest forward so far."""
+    made = SimpleNamespace(
+        peak=0, emptied=0, is_available=lambda: True, device_count=lambda: 1, synchronize=lambda: None,
+        memory_allocated=lambda: 0, max_memory_allocated=lambda: made.peak, max_memory_reserved=lambda: 2 * made.peak,
+        mem_get_info=lambda: (1_000_000 - 2 * made.peak, 1_000_000),
+    )  # fmt: skip
+    made.empty_cache = lambda: setattr(made, "emptied", made.emptied + 1)
+    made.reset_peak_memory_stats = lambda: setattr(made, "peak", 0)
+    return made
 
 
 class Network:
     """Halves all values; its peak is what it has to hold at once."""
 
-    def __init__(self, gpu: Gpu) -> None:
+    def __init__(self, gpu: SimpleNamespace) -> None:
         self.gpu, self.training = gpu, True
 
     def eval(self) -> Network:
         self.training = False
         return self
 
-    def requires_grad_(self, wanted: bool) -> Network:
-        return self
-
     def to(self, device: str) -> Network:
         return self
+
+    requires_grad_ = to
 
     def forward_unet(self, images: Tensor) -> Tensor:
         self.gpu.peak = max(self.gpu.peak, images.size)
@@ -176,19 +151,15 @@ def share(*arguments: Any) -> Any:
 @contextmanager
 def packages() -> Iterator[tuple[Any, Any]]:
     """A module torch and a module deepinv.models; the home of DRUNet's class can be imported meanwhile."""
-    gpu = Gpu()
+    cuda = gpu()
     torch = SimpleNamespace(
-        __version__="0",
-        cuda=gpu,
+        __version__="0", cuda=cuda, manual_seed=lambda seed: None, no_grad=nullcontext, from_numpy=tensor,
         random=SimpleNamespace(fork_rng=lambda devices: nullcontext()),
-        manual_seed=lambda seed: None,
-        no_grad=nullcontext,
-        from_numpy=tensor,
         full_like=lambda like, value: tensor(np.full_like(like, value)),
         cat=lambda parts, axis=0: tensor(np.concatenate(parts, axis)),
         nn=SimpleNamespace(functional=SimpleNamespace(pad=pad, conv2d=lambda images, weight, padding: images - 0.25)),
         backends=SimpleNamespace(cudnn=SimpleNamespace(enabled=True, benchmark=False, version=lambda: 90000)),
-    )
+    )  # fmt: skip
     home = ModuleType(HOME)
     home.test_onesplit = onesplit
     parallel = ModuleType("deepinv.distributed")
@@ -196,7 +167,7 @@ def packages() -> Iterator[tuple[Any, Any]]:
     parallel.DistributedContext, parallel.distribute = Context, distribute
     stand_ins = {HOME: home, "deepinv.distributed": parallel}
     sys.modules.update(stand_ins)
-    make = lambda *_, **__: Network(gpu)  # noqa: E731
+    make = lambda *_, **__: Network(cuda)  # noqa: E731
     try:
         yield torch, SimpleNamespace(DRUNet=make, UNet=make, DnCNN=make)
     finally:

@@ -1,11 +1,8 @@
 """The committed reference runs: whole, real and vetted. Nothing asks who is faster: a run that is worse may stand."""
 
-import math
 from pathlib import Path
 
-import numpy as np
 import pytest
-from quick import values
 
 from octopus_study.measure import read_rows, validate_provenance, validate_rows
 from octopus_study.names import STUDIES
@@ -23,20 +20,6 @@ CHECKED = {
 NO_OCTOPUS = ("concurrency", "image_shape")  # models alone: their answers stand in rows of their own
 # A curve over widths takes few blocks at each, and a trace few runs.
 NO_COMPARISON = ("tuner_probe", "forward", "kernel_time")
-
-
-def ratio(rows, slow, quick, **where):
-    """Median of the per-block ratio of two methods."""
-    slow, quick = (values(rows, method=name, **where) for name in (slow, quick))
-    paired = (slow / quick).dropna()
-    assert len(paired) >= LEAST_BLOCKS
-    return float(np.median(paired))
-
-
-def read(kind, study):
-    """Rows of the machine of that kind which has most studies, among those that have this one."""
-    found = [path for path in FILES if path.stem == study and KINDS[path] == kind]
-    return read_rows(max(found, key=lambda path: len(list(path.parent.glob("*.csv")))))
 
 
 def test_a_gpu_and_a_cpu_have_all_studies():
@@ -68,32 +51,3 @@ def test_every_timed_method_has_enough_blocks_or_says_why_not(path):
     checked = timed.quantity == CHECKED.get(path.stem, "end_to_end")
     octopus = timed[timed.method.isin(("octopus", "octopus-again")) & checked]
     assert path.stem in NO_OCTOPUS or set(octopus.status) == {"same"}
-
-
-# What the paper compares: study, kind of machine, methods, and where. All of a case were measured in the same blocks.
-KERNEL = {"layer": "device", "quantity": "crop_resize_normalize"}
-HOST = {"layer": "host", "quantity": "end_to_end"}
-CASES = [
-    ("stage_timing", "cuda", ("published", "octopus", "write-bound"), {"n": 1000, "workload": "visdrone"} | KERNEL),
-    ("stage_timing", "cpu", ("opencv", "opencv-inplace", "octopus"),
-     {"n": 1000, "workload": "visdrone-1thread"} | HOST),
-    *(("arena", "cuda", ("cvcuda", "published", "roi-align", "octopus"), {"n": n, "workload": "visdrone"} | KERNEL)
-      for n in (28, 100, 1000)),
-    ("arena", "cuda", ("cvcuda", "n-launches", "octopus"), {"n": 1000, "workload": "visdrone"} | HOST),
-    ("arena", "cuda", ("n-launches-fused", "octopus"), {"n": 28, "workload": "uniform"} | HOST),
-    ("arena", "cuda", ("octopus", "octopus-fp16", "write-bound"), {"n": 1000, "workload": "visdrone"} | KERNEL),
-    ("arena", "cuda", ("octopus", "write-bound"), {"n": 1000, "workload": "ladder-large"} | KERNEL),
-    ("arena", "cuda", ("two-passes", "one-pass", "streamed", "prefetched"), {"n": 1000, "workload": "ladder"} | KERNEL),
-    ("arena", "cpu", ("opencv", "opencv-inplace", "octopus"), {"n": 1000, "workload": "visdrone-1thread"} | HOST),
-    ("total_cost", "cuda", ("lookup-vectorised", "lookup-device", "octopus"),
-     {"workload": "photos-500-light", "layer": "host", "quantity": "total"}),
-    ("satellite", "cuda", ("read-bound", "padded", "n-launches", "octopus"),
-     {"workload": "scale-rgb8", "layer": "device", "quantity": "keep_tiles"}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("study", "kind", "methods", "where"), CASES)
-def test_what_the_paper_compares_was_measured_in_the_same_blocks(study, kind, methods, where):
-    rows = read(kind, study)
-    for other in methods[1:]:
-        assert math.isfinite(ratio(rows, methods[0], other, **where))

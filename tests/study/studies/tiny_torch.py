@@ -5,90 +5,41 @@ from __future__ import annotations
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 
 from octopus_study.studies.concurrency.models import NAMES, Pipeline, Stage
 
 
-class Tensor:
-    """An array."""
+class Tensor(np.ndarray):
+    """An array with the few methods of a tensor that are called."""
 
-    def __init__(self, array: Any) -> None:
-        self.array = np.asarray(array)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.array.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.array.dtype
-
-    def clone(self) -> Tensor:
-        return Tensor(self.array.copy())
+    clone = np.ndarray.copy
 
     def copy_(self, other: Tensor, non_blocking: bool = False) -> None:
-        self.array[...] = other.array
+        self[...] = other
 
     def fill_(self, value: float) -> None:
-        self.array.fill(value)
+        self.fill(value)
 
     def is_floating_point(self) -> bool:
-        return self.array.dtype.kind == "f"
+        return self.dtype.kind == "f"
 
     def numpy(self) -> np.ndarray:
-        return self.array
-
-
-def _empty(shape: tuple[int, ...], dtype: Any) -> Tensor:
-    return Tensor(np.full(shape, 7, dtype))
+        return np.asarray(self)
 
 
 torch = SimpleNamespace(
-    empty=lambda shape, dtype: _empty(shape, dtype),
-    empty_like=lambda tensor, device: _empty(tensor.shape, tensor.dtype),
+    empty=lambda shape, dtype: np.full(shape, 7, dtype).view(Tensor),
+    empty_like=lambda tensor, device: np.full_like(tensor, 7),
     no_grad=nullcontext,
 )
-
-
-class Done:
-    """An event: nothing is under way, so that it is reached when it is recorded."""
-
-    def record(self, stream: Any = None) -> None:
-        pass
-
-    def query(self) -> bool:
-        return True
-
-    def synchronize(self) -> None:
-        pass
-
-
-class Cpu:
-    """The host in a `Device`'s place: everything is done at once, in order."""
-
-    name, torch, event = "cpu", torch, Done
-
-    def stream(self) -> Any:
-        return object()
-
-    def default_stream(self) -> Any:
-        return None
-
-    def use(self, stream: Any) -> Any:
-        return nullcontext()
-
-    def page_locked(self, tensor: Tensor) -> Tensor:
-        return tensor.clone()
-
-    def synchronize(self) -> None:
-        pass
-
-
-def device() -> Cpu:
-    """A host that works with these tensors."""
-    return Cpu()
+# The host in a `Device`'s place: everything is done at once, in order, so that an event is reached when it is recorded.
+DEVICE: Any = SimpleNamespace(
+    name="cpu", torch=torch, event=MagicMock, stream=object, default_stream=lambda: None, synchronize=lambda: None,
+    use=nullcontext, page_locked=Tensor.clone,
+)  # fmt: skip
 
 
 def pipelines(log: list[str] | None = None) -> dict[str, Pipeline]:
@@ -98,17 +49,15 @@ def pipelines(log: list[str] | None = None) -> dict[str, Pipeline]:
     def stage(name: str, takes: tuple[str, ...], gives: str, factor: float) -> Stage:
         def run(*given: Tensor) -> tuple[Tensor]:
             log.append(name)
-            return (Tensor(sum(each.array for each in given) * np.float32(factor)),)
+            return (sum(given) * np.float32(factor),)
 
         return Stage(name, takes, (gives,), run)
 
     made = {}
     for number, name in enumerate(NAMES):
-        values = np.arange(6, dtype=np.float32) + number
+        image = (np.arange(6, dtype=np.float32) + number).view(Tensor)
         stages = (stage(f"{name}-1", ("image",), "features", 2), stage(f"{name}-2", ("image", "features"), "points", 3))
-        made[name] = Pipeline(name, {"image": Tensor(values)}, stages, ("points",), _finish)
+        made[name] = Pipeline(
+            name, {"image": image}, stages, ("points",), lambda found: np.median(found["points"], keepdims=True)
+        )
     return made
-
-
-def _finish(found: Any) -> np.ndarray:
-    return np.median(found["points"], keepdims=True)

@@ -21,7 +21,6 @@ from matplotlib.text import Text
 from octopus_study.report import build, outputs
 from octopus_study.report.claims import judge_all
 from octopus_study.report.frame import Frame, Number
-from octopus_study.report.runs import load_runs
 from octopus_study.report.tables.writers import typst
 
 STORED = Path(__file__).with_name("digests.tsv")
@@ -46,12 +45,13 @@ def _body(stream: Iterable[str]) -> list[list[str]]:
     return list(csv.reader(stream, delimiter="\t"))[1:]
 
 
-def made(root: Path) -> list[Digest]:
-    """Build the report of the committed references and return its digests."""
-    runs = build.vetted(load_runs(None, root / "data/reference"))
+def made(root: Path, report: Path | None = None) -> list[Digest]:
+    """Return the digests of a report of the committed references, and build its numbers unless it is there."""
     with TemporaryDirectory() as folder:
-        build.write_series(runs, Path(folder))
-        frame = Frame(build.numbers_of(runs, root / "data/published"), Path(folder))
+        numbers = (report or Path(folder)) / "numbers.csv"
+        if report is None:
+            build.build_numbers(None, root / "data/reference", root / "data/published", numbers)
+        frame = Frame.read(numbers)
         judgements = judge_all(frame, root / "config/claims.yaml")
         tables = outputs.tables_of(frame, judgements)
         return [

@@ -59,21 +59,23 @@ def references(once: Once) -> Path:
 
 
 @pytest.fixture(scope="session")
-def drawn(full: Path, once: Once) -> Callable[[str], Path]:
-    """Draw a figure of the full report; give the folder of its PDF and PNG, and of what `draw_watched` saw."""
+def drawn(once: Once, request: pytest.FixtureRequest) -> Callable[..., Path]:
+    """Draw a figure of a report; give the stem of its PNG, of its PDF where the report is the full one, since one
+    writer of PDFs embeds the same fonts for all, and of what `draw_watched` saw."""
 
-    def draw(name: str) -> Path:
-        return once(f"figure-{name}", lambda folder: draw_watched(name, full / "numbers.csv", folder / name))
+    def draw(name: str, report: str = "full") -> Path:
+        numbers, pdf = request.getfixturevalue(report) / "numbers.csv", report == "full"
+        return once(f"{report}-{name}", lambda folder: draw_watched(name, numbers, folder / name, pdf)) / name
 
     return draw
 
 
 @pytest.fixture(scope="session")
-def all_figures(drawn: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def all_figures(drawn: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of all figures of the full report, as PDF."""
     folder = tmp_path_factory.mktemp("figures")
     for name in outputs.figures():
-        shutil.copy(drawn(name) / f"{name}.pdf", folder)
+        shutil.copy(drawn(name).with_suffix(".pdf"), folder)
     return folder
 
 

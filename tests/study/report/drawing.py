@@ -1,4 +1,4 @@
-"""What of a figure is cut off, found while it is drawn."""
+"""What of a figure is cut off, and what it says, found while it is drawn."""
 
 import json
 from functools import lru_cache
@@ -19,9 +19,10 @@ read_once = lru_cache(maxsize=4)(Frame.read)  # a report has thirty figures
 
 def draw_watched(name: str, numbers: Path, stem: Path, pdf: bool = True) -> Path:
     """Draw a figure as PNG and, unless that is not wanted, PDF; write into a JSON beside it the labels of lines that
-    are cut off."""
+    are cut off, and the words and notes that it shows."""
     seen: list[Figure] = []
-    save, savefig = style.save, Figure.savefig
+    said: list[str] = []
+    save, savefig, words, stacked = style.save, Figure.savefig, style.words, style.stacked
 
     def watched(figure: Figure, *rest: object) -> object:
         seen.append(figure)
@@ -33,14 +34,24 @@ def draw_watched(name: str, numbers: Path, stem: Path, pdf: bool = True) -> Path
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(style, "save", watched)
+        patch.setattr(style, "words", lambda figure, text: words(figure, said.append(text) or text))
+        patch.setattr(
+            style, "stacked", lambda charts, legend, note="": stacked(charts, legend, said.append(note) or note)
+        )
         patch.setattr(Frame, "read", read_once)
         if not pdf:
             patch.setattr(Figure, "savefig", only_png)
         draw(name, numbers, stem)
     (figure,) = seen
     cut = [line.get_label() for axis in figure.findobj(Axes) for line in axis.lines if is_cut(axis, line)]
-    stem.with_suffix(".json").write_text(json.dumps({"cut": cut}))
+    stem.with_suffix(".json").write_text(json.dumps({"cut": cut, "said": said}))
     return stem
+
+
+def said(stem: Path) -> list[str]:
+    """Return the words and notes of a figure that `draw_watched` drew."""
+    found: list[str] = json.loads(stem.with_suffix(".json").read_text())["said"]
+    return found
 
 
 def is_cut(axis: Axes, line: Line2D) -> bool:

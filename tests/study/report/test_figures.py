@@ -1,4 +1,5 @@
-"""Every figure is drawn for every mix of runs, as PDF and PNG, with nothing cut off at the edges."""
+"""Every figure is drawn for every mix of runs, as PDF and PNG, with nothing cut off at the edges; where no run of its
+study is shown, it says so, as tables do."""
 
 import json
 import re
@@ -10,25 +11,25 @@ from pathlib import Path
 import matplotlib.image
 import numpy as np
 import pytest
-from drawing import draw_watched
+from committed_runs import BASIS
+from drawing import said
 from fontTools.ttLib import TTFont
+from frames import caption
 
 from octopus.errors import InputError
-from octopus_study.names import METHODS
+from octopus_study.names import METHODS, STUDIES
 from octopus_study.report.charts import style
+from octopus_study.report.frame import Frame
 from octopus_study.report.outputs import draw, figures
+from octopus_study.report.studies import report_of
 
 MIXES = [(name, report) for name in figures() for report in ("full", "alone", "old")]
 
 
 @pytest.mark.parametrize(("name", "report"), MIXES)
-def test_a_figure_is_drawn(name: str, report: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    if report == "full":
-        stem = request.getfixturevalue("drawn")(name) / name
-        assert stem.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
-    else:  # one writer of PDFs embeds the same fonts for all
-        numbers = request.getfixturevalue(report) / "numbers.csv"
-        stem = draw_watched(name, numbers, tmp_path / name, pdf=False)
+def test_a_figure_is_drawn(name: str, report: str, drawn: Callable[..., Path]) -> None:
+    stem = drawn(name, report)
+    assert report != "full" or stem.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
     pixels = matplotlib.image.imread(stem.with_suffix(".png"))[..., :3]
     assert pixels.shape[1] == round(style.WIDTH * style.DPI)
     assert pixels.shape[0] <= (style.TALLEST + 0.6) * style.DPI  # with footer and stamp
@@ -43,8 +44,8 @@ def test_equal_numbers_give_equal_files(full: Path, tmp_path: Path) -> None:
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_fonts_are_embedded_without_what_places_letters(drawn: Callable[[str], Path]) -> None:
-    pdf = (drawn("stage_breakdown") / "stage_breakdown.pdf").read_bytes()
+def test_fonts_are_embedded_without_what_places_letters(drawn: Callable[..., Path]) -> None:
+    pdf = drawn("stage_breakdown").with_suffix(".pdf").read_bytes()
     streams = [zlib.decompress(found) for found in re.findall(rb"stream\r?\n(x.*?)\nendstream", pdf, re.DOTALL)]
     fonts = [TTFont(BytesIO(text)) for text in streams if text.startswith(b"\0\1\0\0")]
     assert fonts
@@ -71,3 +72,24 @@ def test_no_method_is_shown_by_its_identifier() -> None:
 def test_an_unknown_figure_is_refused(full: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the figures are"):
         draw("pie", full / "numbers.csv", tmp_path / "pie")
+
+
+COMPANIONS = ("concurrency", "image_shape")  # which need a GPU
+OTHERS = tuple(study for study in STUDIES if study not in (*BASIS, *COMPANIONS, "arena", "power", "pipelines"))
+LATER = (*OTHERS, *COMPANIONS)
+FIGURES = {name: study for study in LATER for name in report_of(study).figures}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_says_so(name: str, drawn: Callable[..., Path]) -> None:
+    (old,) = said(drawn(name, "old"))
+    assert "is at hand: older results lack it." in old
+    assert FIGURES[name] not in COMPANIONS or "GPU" in said(drawn(name, "alone"))[0]
+
+
+def test_tables_say_so(old: Path) -> None:
+    known = Frame.read(old / "numbers.csv")
+    for study in (*LATER, "arena"):
+        assert known.machines(study) == []
+        for name in report_of(study).tables:
+            assert "is at hand: older results lack" in caption(old, name) or "No run" in caption(old, name)

@@ -76,15 +76,14 @@ OF_ALL = {"noise_floor", "speedup", "verdict", "times", "share"}
 FOR_OTHERS = {("drone", "late_share", ""), ("satellite", "scene_bytes", ""), ("power", "over_n-launches", "")}
 
 
-def test_every_kind_of_derived_number_is_read(full: Path, references: Path) -> None:
+def test_every_kind_of_derived_number_is_read(full: Path) -> None:
     kinds: dict[tuple[str, str, str], bool] = dict.fromkeys(FOR_OTHERS, True)
-    for folder in (full, references):
-        frame = Frame.read(folder / "numbers.csv")
-        read = looked_up(frame, folder)
-        for number in filter(is_derived, frame):
-            kind = (number.study, number.quantity, number.derived)
-            if not kinds.get(kind):
-                kinds[kind] = number.id in read or any(uses.in_text(number.id, frame, PAPER))
+    frame = Frame.read(full / "numbers.csv")
+    read = looked_up(frame, full)
+    for number in filter(is_derived, frame):
+        kind = (number.study, number.quantity, number.derived)
+        if not kinds.get(kind):
+            kinds[kind] = number.id in read or any(uses.in_text(number.id, frame, PAPER))
     assert [kind for kind, is_read in kinds.items() if not is_read] == []
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from committed_runs import GPU, write, write_run
+from drawing import said
 from frames import SOURCE, build_report, caption, lines, matching, number, text
 from matplotlib.axes import Axes
 from matplotlib.text import Text
@@ -25,7 +26,6 @@ from octopus_study.names import (
     LADDER_STEPS,
     WORKING_SETS,
 )
-from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame, Key, make_number
 from octopus_study.report.measured import fastest
@@ -35,7 +35,7 @@ from octopus_study.report.studies import arena_figures as arena
 from octopus_study.report.studies import drone, images, satellite_figure
 from octopus_study.report.studies.image_shape import HEURISTICS, QUADRANTS, UNDECIDED, verdict
 from octopus_study.report.studies.total_cost import Costs, Draws, together
-from octopus_study.report.studies.total_cost import draw as drawn
+from octopus_study.report.studies.total_cost import draw as draws_of
 from octopus_study.report.tables.spec import build
 from octopus_study.report.view import View
 from octopus_study.status import MethodStatus, different
@@ -151,7 +151,7 @@ def test_where_several_processes_measured_the_interval_is_over_them() -> None:
     blocks = np.concatenate([process * PROCESS_BLOCKS + np.arange(7) for process in range(3)])
     index = pd.Index(blocks, name="block")
     table = pd.DataFrame({"lookup-published": 2 * factors, "block-metadata": np.ones(21)}, index=index)
-    once = {name: drawn(table[name]) for name in table}
+    once = {name: draws_of(table[name]) for name in table}
     group = Group("synthetic", "photos-500-light", 500, "kernel", "host")
     costs = Costs(group, once, {name: 0 * values for name, values in once.items()}, table, len(table))
     gain = costs.ratio("lookup-published", "block-metadata", 1)
@@ -160,7 +160,7 @@ def test_where_several_processes_measured_the_interval_is_over_them() -> None:
     assert middle.value == pytest.approx(2 * (1.0 * 1.2 * 1.1) ** (1 / 3))
     assert middle.low < 2.0 and middle.high > 2.4 and middle.count == 21
     alone = table[:7]
-    assert Draws(drawn(alone["lookup-published"]), 7).interval[:3] == (2.0, 2.0, 2.0)
+    assert Draws(draws_of(alone["lookup-published"]), 7).interval[:3] == (2.0, 2.0, 2.0)
     assert [len(part) for part in together(table, table[:14])] == [14, 14]
 
 
@@ -173,22 +173,16 @@ def test_a_resampled_statistic_lies_in_its_interval() -> None:
     assert resampled(pairs, ratio_of_sums)[:4] == pytest.approx((3, 3, 3, len(pairs)))
 
 
-def test_the_picture_comes_back_from_its_series(
-    full: Path, alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_picture_comes_back_from_its_series(full: Path, alone: Path, drawn: Callable[..., Path]) -> None:
     """Real data go before generated ones; the owner of the picture is named."""
-    notes, stacked = [], style.stacked
-    monkeypatch.setattr(
-        style, "stacked", lambda charts, legend, note="": stacked(charts, legend, notes.append(note) or note)
-    )
-    for folder, synthetic, said in ((full, False, ATTRIBUTION), (alone, True, satellite_figure.GENERATED)):
+    assert ATTRIBUTION in said(drawn("satellite_tiles"))[-1]
+    assert satellite_figure.GENERATED in said(drawn("satellite_tiles", "alone"))[-1]
+    for folder, synthetic in ((full, False), (alone, True)):
         picture = satellite_figure.picture(Frame.read(folder / "numbers.csv"))
         assert picture.tiles.synthetic == synthetic and set(picture.kept) == set(RULES)
         assert (picture.boxes == satellite_tiles(1000, 1000)).all()
         pixels = picture.series.picture
         assert (pixels.min(), pixels.max()) == (0, 255)
-        draw("satellite_tiles", folder / "numbers.csv", tmp_path / "tiles")
-        assert said in notes[-1]
 
 
 def test_claims_on_greenland_need_the_full_real_scene(full: Path, tmp_path: Path) -> None:
@@ -238,8 +232,8 @@ def test_a_way_that_could_not_run_says_why(tmp_path: Path) -> None:
 
     folder = one_study(tmp_path, "concurrency", change)
     judged = {one.claim_id: one for one in read_claims(folder / "claims.csv")}
-    for said in (caption(folder, "concurrency"), judged["conc-mps"].reason):
-        assert "no client came" in said
+    for text_of in (caption(folder, "concurrency"), judged["conc-mps"].reason):
+        assert "no client came" in text_of
     assert [row[0] for row in lines(folder, "concurrency") if "\u2020" in row[1]] == ["Two streams"]
     # The source speaks of kernels that fill the GPU, which is a second sentence; another claim wants its own board.
     assert "precondition not met: kernels fill the GPU" in judged["conc-streams-overlap"].reason

@@ -76,17 +76,10 @@ def drone_dataset(drone_root: Path, drone_archive: Path) -> Dataset:
     """Description of that archive, at an address that does not answer."""
     content = drone_archive.read_bytes()
     return Dataset(
-        name="visdrone-val",
-        kind="visdrone",
-        url="http://127.0.0.1:9/drone.zip",
-        filename="drone.zip",
-        size=len(content),
-        sha256=hashlib.sha256(content).hexdigest(),
-        content_sha256=content_digest(drone_root),
-        mirror="visdrone_val",
-        licence="test",
-        citation="test",
-    )
+        name="visdrone-val", kind="visdrone", url="http://127.0.0.1:9/drone.zip", filename="drone.zip",
+        size=len(content), sha256=hashlib.sha256(content).hexdigest(), content_sha256=content_digest(drone_root),
+        mirror="visdrone_val", licence="test", citation="test",
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -98,17 +91,10 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Dataset, NDAr
     (mirror / "sentinel2").mkdir()
     write_band(mirror / "sentinel2" / "clip.tif", Band(pixels, 0, transform, SCENE_CRS, ATTRIBUTION))
     dataset = Dataset(
-        name="sentinel2-b04",
-        kind="sentinel2",
-        url="http://127.0.0.1:9/B04.tif",
-        filename="whole.tif",
-        size=None,
-        sha256=None,
-        content_sha256=pixel_digest(pixels[30:1030, 60:1060]),
-        mirror="sentinel2/*.tif",
-        licence="test",
+        name="sentinel2-b04", kind="sentinel2", url="http://127.0.0.1:9/B04.tif", filename="whole.tif", size=None,
+        sha256=None, content_sha256=pixel_digest(pixels[30:1030, 60:1060]), mirror="sentinel2/*.tif", licence="test",
         citation=ATTRIBUTION,
-    )
+    )  # fmt: skip
     return mirror, dataset, pixels
 
 

@@ -1,13 +1,16 @@
-"""Machine facts: complete where the machine answers, None where it doesn't, never an exception."""
+"""Machine facts and watchers of throttling: complete where the machine answers, None or said so where it doesn't."""
 
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 from fake_nvml import FakeNvml, h200
 
 from octopus.backends.cpu import threads
-from octopus_study.measure import _nvml, available_cores, machine, machine_facts, machine_id
+from octopus_study.measure import HostClock, _nvml, machine, throttle
+from octopus_study.measure.machine import available_cores, machine_facts, machine_id
+from octopus_study.measure.throttle import CpuThrottle, GpuThrottle, PowerCapKept, throttle_reasons
 
 
 @pytest.fixture
@@ -53,18 +56,12 @@ def test_a_cpu_is_named_after_its_model_and_cores(model, expected, monkeypatch):
 def test_the_facts_of_a_gpu_carry_their_units(gpu):
     gpu(h200())
     facts = machine_facts("cuda")
-    assert facts["gpu"]["name"] == "NVIDIA H200"
-    assert facts["gpu"]["driver"] == "580.159.03"
-    assert facts["gpu"]["cuda"] == "13.0"
-    assert facts["gpu"]["compute_capability"] == "9.0"
-    assert facts["gpu"]["power_limit_w"] == pytest.approx(700)
-    assert facts["gpu"]["clock_sm_max_mhz"] == 1980
+    found = {"name": "NVIDIA H200", "driver": "580.159.03", "cuda": "13.0", "compute_capability": "9.0"}
+    assert facts["gpu"].items() >= (found | {"power_limit_w": pytest.approx(700), "clock_sm_max_mhz": 1980}).items()
     state = facts["state"]["gpu"]
     assert (state["clock_sm_mhz"], state["temperature_c"], state["throttle_reasons"]) == (345, 31, [])
     json.dumps(facts, allow_nan=False)
-
-
-def test_a_reading_that_fails_is_none_and_spares_the_others(gpu):
+    # A reading that fails is None, and spares the others.
     gpu(h200(nvmlDeviceGetTemperature=RuntimeError("bus"), nvmlDeviceGetEnforcedPowerLimit=OSError()))
     facts = machine_facts("cuda")
     assert facts["state"]["gpu"]["temperature_c"] is None
@@ -115,3 +112,82 @@ def test_identities_are_digests_that_differ_between_hosts(gpu, monkeypatch, tmp_
     assert digests[0]["boot"] is None and machine.identity("cpu")["gpu"] is None
     assert "first" not in str(digests) and "1234" not in str(digests)
     assert machine_facts("cpu")["identity"]["host"] == digests[1]["host"]
+
+
+@pytest.mark.parametrize(
+    ("mask", "reasons"),
+    [
+        (0x0, ()),
+        (0x1, ()),  # idle
+        (0x2, ()),  # clocks set by the user
+        (0x4, ("power cap",)),
+        (0x1 | 0x20 | 0x40, ("software thermal slowdown", "hardware thermal slowdown")),
+    ],
+)
+def test_only_slowdowns_are_reasons(gpu, mask, reasons):
+    gpu(h200(nvmlDeviceGetCurrentClocksEventReasons=mask))
+    assert throttle_reasons() == reasons
+
+
+@pytest.mark.parametrize("readings", [None, FakeNvml()])
+def test_a_gpu_that_does_not_tell_is_unreadable_and_not_unthrottled(gpu, readings):
+    gpu(readings)
+    assert throttle_reasons() is None
+    watcher = GpuThrottle()
+    assert not watcher.readable
+    assert watcher() is None
+    assert not HostClock(throttle=watcher).watches_throttling
+
+
+def test_the_reason_of_the_moment_is_told(gpu):
+    gpu(h200(nvmlDeviceGetCurrentClocksEventReasons=0x4))
+    watcher = GpuThrottle()
+    assert watcher.readable
+    assert watcher() == "power cap"
+
+
+def test_a_slowdown_that_is_over_is_still_counted(gpu, monkeypatch):
+    """The power counter grows by the given ns in blocks of 1 ms; the flag of the moment is clear."""
+    lost, now = 0, 0
+    status = lambda handle, policy: SimpleNamespace(violationTime=lost if policy == 0 else 0)  # noqa: E731
+    monkeypatch.setattr(throttle.time, "monotonic_ns", lambda: now)
+    gpu(h200(nvmlDeviceGetViolationStatus=status))
+    watcher = GpuThrottle()
+    said = []
+    for growth in (0, 300_000, 0, 20_000):
+        lost, now = lost + growth, now + 1_000_000
+        said.append(watcher())
+    assert said == [None, "power limit for 30% of the time", None, None]
+
+
+def test_a_cpu_in_its_thermal_limit_is_told_once(monkeypatch, tmp_path):
+    folder = tmp_path / "cpu0" / "thermal_throttle"
+    folder.mkdir(parents=True)
+    count = folder / "package_throttle_count"
+    count.write_text("5\n")
+    monkeypatch.setattr(throttle, "CPU_ROOT", tmp_path)
+    monkeypatch.setattr(throttle, "CGROUP_STAT", tmp_path / "absent")
+    watcher = CpuThrottle()
+    assert watcher.readable
+    assert watcher() is None
+    count.write_text("6\n")
+    assert watcher() == "thermal throttling"
+    assert watcher() is None
+
+
+def test_a_container_in_its_quota_is_told(monkeypatch, tmp_path):
+    stat = tmp_path / "cpu.stat"
+    stat.write_text("usage_usec 1\nnr_periods 3\nnr_throttled 2\n")
+    monkeypatch.setattr(throttle, "CPU_ROOT", tmp_path)
+    monkeypatch.setattr(throttle, "CGROUP_STAT", stat)
+    watcher = CpuThrottle()
+    stat.write_text("usage_usec 2\nnr_periods 4\nnr_throttled 3\n")
+    assert watcher() == "CPU quota of the container"
+
+
+def test_where_the_power_limit_belongs_to_the_load_heat_alone_throws_a_block_away(gpu):
+    gpu(h200(nvmlDeviceGetCurrentClocksEventReasons=0x4))
+    watcher = PowerCapKept()
+    assert watcher() is None
+    gpu(h200(nvmlDeviceGetCurrentClocksEventReasons=0x4 | 0x20))
+    assert watcher() == "software thermal slowdown"

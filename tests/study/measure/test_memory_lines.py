@@ -54,12 +54,8 @@ def test_wrong_orders_are_refused(target, meter):
 def test_rows_have_four_lines_and_missing_ones_say_why():
     rows = memory_rows(CASE, "octopus", "memory_targets:blocks", kwargs={"keep": 4})
     validate_rows(rows)
-    assert [row.quantity for row in rows] == [
-        "memory_payload",
-        "memory_allocator_peak",
-        "memory_device_delta",
-        "memory_fixed",
-    ]
+    quantities = ["payload", "allocator_peak", "device_delta", "fixed"]
+    assert [row.quantity for row in rows] == [f"memory_{name}" for name in quantities]
     assert {(row.layer, row.unit) for row in rows} == {("memory", "bytes")}
     assert rows[0].value == 4 * MIB
     assert rows[1].answer == "unavailable: the method has no allocator of its own"

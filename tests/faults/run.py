@@ -105,15 +105,8 @@ def fails(by: Iterable[str], copy: Path) -> tuple[bool, str]:
         else ["-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *wanted]
     )
     environment = os.environ | {"PYTHONPATH": f"{copy}{os.pathsep}{copy / 'workflow'}", "MPLBACKEND": "agg"}
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=copy,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    options = {"cwd": copy, "env": environment, "capture_output": True, "text": True, "timeout": SECONDS}
+    done = subprocess.run([sys.executable, *command], check=False, **options)
     lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
     if done.returncode not in (0, 1) or not lines:
         raise RuntimeError(f"{' '.join(wanted)} could not run\n{done.stdout[-2000:]}{done.stderr[-2000:]}")

@@ -15,10 +15,7 @@ from octopus_study.report.frame import Frame
 from octopus_study.report.paper import unknown_ids
 
 LOCK = "requirements.lock"
-COPIED = (
-    "octopus", "workflow", "config", "data/published", "pyproject.toml", "paper", LOCK,
-)  # fmt: skip
-QUICK = {"device": "cpu", "crop.size": [20, 24], "arena.counts": [3], "arena.workloads": ["visdrone"]}
+COPIED = ("octopus", "workflow", "config", "data/published", "pyproject.toml", "paper", LOCK)
 
 PEER = '''"""Toy: crop by crop on the host, with the answer of Octopus."""
 
@@ -91,89 +88,66 @@ def commands(copy: Path, *lines: list[str]) -> None:
     python(copy, "-c", code)
 
 
+def recipe(root: Path, title: str) -> str:
+    return (root / "CONTRIBUTING.md").read_text().partition(f"## {title}")[2].partition("\n## ")[0]
+
+
+def test_a_baseline_costs_four_files_and_a_study_eight(root: Path) -> None:
+    assert len(PEER_FILES) <= 4 and len(toy_study.FILES) <= 8
+    for name in PEER_FILES:
+        assert Path(name).name in recipe(root, "Add a baseline").replace("<name>", "toy"), name
+    for name in toy_study.FILES:
+        place = name.replace("stage_timing.typ", "").replace("toy", "<name>")
+        assert place.rpartition("/")[2 if "." in place else 0] in recipe(root, "Add a study"), name
+
+
+def measured(study: str, *settings: str) -> list[list[str]]:
+    """Commands that measure a study and report it, in a folder of its own."""
+    quick = ["--config=config/quick.yaml", "--set=device=cpu", *(f"--set={setting}" for setting in settings)]
+    read, claims = f"--numbers={study}/numbers.csv", f"--claims={study}/claims.csv"
+    folders = [f"--results={study}/here", "--reference=none", "--published=data/published"]
+    return [
+        ["measure", study, *quick, "--manifest=visdrone-val.json", f"--out={study}/here/{study}.csv"],
+        ["report", "numbers", *folders, f"--out={study}/numbers.csv"],
+        ["report", "claims", read, "--claims=config/claims.yaml", f"--out={study}/claims.csv"],
+        ["report", "tables", read, claims, f"--out-dir={study}/tables"],
+    ]
+
+
 @pytest.fixture(scope="module")
 def copy(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return copied(root, tmp_path_factory.mktemp("copy"), COPIED)
-
-
-@pytest.fixture(scope="module")
-def baseline(copy: Path) -> Path:
-    apply(PEER_FILES, copy)
-    return copy
-
-
-def test_a_baseline_costs_four_files(root: Path) -> None:
-    assert len(PEER_FILES) <= 4
-    recipe = (root / "CONTRIBUTING.md").read_text().partition("## Add a baseline")[2].partition("\n## ")[0]
-    for name in PEER_FILES:
-        assert Path(name).name in recipe.replace("<name>", "toy"), name
-
-
-def test_a_baseline_is_measured_and_shown(baseline: Path, tmp_path: Path) -> None:
-    results, build = tmp_path / "results" / "here", tmp_path / "build"
-    fetch("visdrone-val", raw_dir=tmp_path, mode="sample", progress=False)
-    settings = [f"--set={key}={json.dumps(value)}" for key, value in QUICK.items()]
-    measure = ["measure", "arena", "--config=config/quick.yaml", *settings]
-    measure += [f"--manifest={tmp_path / 'visdrone-val.json'}", f"--out={results / 'arena.csv'}"]
-    folders = [f"--results={results}", f"--reference={tmp_path / 'none'}", "--published=data/published"]
-    numbers = ["report", "numbers", *folders, f"--out={build / 'numbers.csv'}"]
-    read = f"--numbers={build / 'numbers.csv'}"
-    claims = ["report", "claims", read, "--claims=config/claims.yaml", f"--out={build / 'claims.csv'}"]
-    tables = ["report", "tables", read, f"--claims={build / 'claims.csv'}", f"--out-dir={build}"]
-    commands(baseline, measure, numbers, claims, tables)
-    rows = (results / "arena.csv").read_text().splitlines()
-    timed = [row for row in rows if ",toy-crops,host,end_to_end,ms," in row]
-    assert timed and all(",same," in row for row in timed)
-    lines = (build / "arena_cpu.md").read_text().splitlines()
-    assert any(line.startswith("| Toy (crops) |") for line in lines)
-    packages = json.loads((results / "arena.json").read_text())["machine"]["packages"]
-    assert packages["toy-crops"] is None  # asked for, not installed
-
-
-@pytest.fixture(scope="module")
-def study(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy with a toy study in which it was measured and reported."""
-    folder = copied(root, tmp_path_factory.mktemp("study"), COPIED)
-    apply(toy_study.FILES, folder)
+    """A copy with the toy study and the toy baseline, in which both were measured and reported."""
+    folder = copied(root, tmp_path_factory.mktemp("copy"), COPIED)
+    for files in (PEER_FILES, toy_study.FILES):
+        apply(files, folder)
     fetch("visdrone-val", raw_dir=folder, mode="sample", progress=False)
-    quick = ["--config=config/quick.yaml", "--set=device=cpu", "--set=toy.count=3"]
-    measure = ["measure", "toy", *quick, "--manifest=visdrone-val.json", "--out=results/here/toy.csv"]
-    folders = ["--results=results/here", "--reference=none", "--published=data/published"]
-    read = "--numbers=build/numbers.csv"
-    commands(
-        folder,
-        measure,
-        ["report", "numbers", *folders, "--out=build/numbers.csv"],
-        ["report", "claims", read, "--claims=config/claims.yaml", "--out=build/claims.csv"],
-        ["report", "tables", read, "--claims=build/claims.csv", "--out-dir=build/tables"],
-        ["report", "figure", "toy", read, "--out=figures/toy.pdf"],
-    )
+    arena = measured("arena", "crop.size=[20, 24]", "arena.counts=[3]", 'arena.workloads=["visdrone"]')
+    figure = ["report", "figure", "toy", "--numbers=toy/numbers.csv", "--out=toy/toy.pdf"]
+    commands(folder, *arena, *measured("toy", "toy.count=3"), figure)
     return folder
 
 
-def test_a_study_costs_eight_files(root: Path) -> None:
-    assert len(toy_study.FILES) <= 8
-    recipe = (root / "CONTRIBUTING.md").read_text().partition("## Add a study")[2].partition("\n## ")[0]
-    for name in toy_study.FILES:
-        place = name.replace("stage_timing.typ", "").replace("toy", "<name>")
-        assert place.rpartition("/")[2 if "." in place else 0] in recipe, name
+def test_a_baseline_is_measured_and_shown(copy: Path) -> None:
+    rows = (copy / "arena/here/arena.csv").read_text().splitlines()
+    timed = [row for row in rows if ",toy-crops,host,end_to_end,ms," in row]
+    assert timed and all(",same," in row for row in timed)
+    lines = (copy / "arena/tables/arena_cpu.md").read_text().splitlines()
+    assert any(line.startswith("| Toy (crops) |") for line in lines)
+    packages = json.loads((copy / "arena/here/arena.json").read_text())["machine"]["packages"]
+    assert packages["toy-crops"] is None  # asked for, not installed
 
 
-def test_a_study_has_a_row_a_claim_and_a_figure(study: Path) -> None:
-    lines = (study / "build/tables/toy.md").read_text().splitlines()
+def test_a_study_has_a_row_a_claim_a_figure_and_a_text_that_fits(copy: Path) -> None:
+    lines = (copy / "toy/tables/toy.md").read_text().splitlines()
     assert any(line.startswith("| 3 | ") and " µs" in line for line in lines)
-    claims = (study / "build/claims.csv").read_text().splitlines()
+    claims = (copy / "toy/claims.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in claims[1:]] == ["toy-faster"]
-    assert any(
-        line.startswith("| Adding up") for line in (study / "build/tables/claims_published.md").read_text().splitlines()
-    )
-    assert (study / "figures/toy.pdf").read_bytes().startswith(b"%PDF")
+    shown = (copy / "toy/tables/claims_published.md").read_text().splitlines()
+    assert any(line.startswith("| Adding up") for line in shown)
+    assert (copy / "toy/toy.pdf").read_bytes().startswith(b"%PDF")
+    assert unknown_ids(toy_study.SECTION, Frame.read(copy / "toy/numbers.csv")) == []
 
 
-def test_the_text_of_a_study_fits_its_numbers(study: Path) -> None:
-    assert unknown_ids(toy_study.SECTION, Frame.read(study / "build/numbers.csv")) == []
-
-
-def test_the_test_of_a_study_passes(study: Path) -> None:
+def test_the_test_of_a_study_passes(copy: Path) -> None:
     tests = ["tests/study/studies/test_toy.py", "-q", "-p", "no:cacheprovider"]
-    assert "1 passed" in python(study, "-m", "pytest", *tests)
+    assert "1 passed" in python(copy, "-m", "pytest", *tests)

@@ -78,19 +78,8 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bare")
     run(sys.executable, "-m", "venv", "--without-pip", folder, folder=folder)
     site = next(folder.glob("lib/python*/site-packages"))
-    run(
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-index",
-        "--target",
-        site,
-        wheel,
-        folder=folder,
-    )
+    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index")
+    run(*pip, "--target", site, wheel, folder=folder)
     for package in needed("octopus-ragged") - {"octopus-ragged"}:
         files = distribution(package).files or ()
         for name in {file.parts[0] for file in files} - {"..", "__pycache__"}:

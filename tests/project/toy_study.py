@@ -118,7 +118,7 @@ from octopus_study.measure.rows import read_rows
 
 
 def test_both_ways_have_times() -> None:
-    rows = read_rows(Path("results/here/toy.csv"))
+    rows = read_rows(Path("toy/here/toy.csv"))
     assert set(rows.loc[rows["value"].notna(), "method"]) >= {"octopus", "numpy"}
 '''
 FILES = {

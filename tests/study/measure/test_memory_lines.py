@@ -1,7 +1,7 @@
 """The four lines of memory, measured in fresh processes."""
 
 import pytest
-from memory_targets import MIB
+from worker_targets import MIB
 
 from octopus.errors import InputError
 from octopus_study.errors import MeasureError
@@ -12,7 +12,7 @@ SLACK = 2 * MIB  # the kernel counts pages per CPU and sums them up late
 
 
 def test_the_growth_is_that_of_the_run_alone():
-    lines = measure_memory("memory_targets:blocks", kwargs={"keep": 48, "fixed": 32})
+    lines = measure_memory("worker_targets:blocks", kwargs={"keep": 48, "fixed": 32})
     assert lines.payload == 48 * MIB
     assert abs(lines.device_delta - 48 * MIB) < SLACK
     assert lines.fixed > 32 * MIB
@@ -20,13 +20,13 @@ def test_the_growth_is_that_of_the_run_alone():
 
 
 def test_temporaries_count_on_a_cpu():
-    lines = measure_memory("memory_targets:blocks", kwargs={"keep": 8, "scratch": 64, "allocator": 77})
+    lines = measure_memory("worker_targets:blocks", kwargs={"keep": 8, "scratch": 64, "allocator": 77})
     assert abs(lines.device_delta - 64 * MIB) < SLACK
     assert lines.allocator_peak == 77
 
 
 def test_garbage_of_the_imports_does_not_hide_the_growth():
-    lines = measure_memory("memory_targets:littered", kwargs={"litter": 64, "keep": 32})
+    lines = measure_memory("worker_targets:littered", kwargs={"litter": 64, "keep": 32})
     assert abs(lines.device_delta - 32 * MIB) < SLACK
     assert lines.fixed < 48 * MIB
 
@@ -34,9 +34,9 @@ def test_garbage_of_the_imports_does_not_hide_the_growth():
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        ("memory_targets:broken", "ImportError: No module named 'cvcuda'"),
-        ("memory_targets:silent", "memory_targets:silent was not measured: its process ended with code 3"),
-        ("memory_targets:absent", "has no attribute 'absent'"),
+        ("worker_targets:broken", "ImportError: No module named 'cvcuda'"),
+        ("worker_targets:silent", "worker_targets:silent was not measured: its process ended with code 3"),
+        ("worker_targets:absent", "has no attribute 'absent'"),
         ("no_such_module:blocks", "No module named 'no_such_module'"),
     ],
 )
@@ -45,14 +45,14 @@ def test_a_failing_process_says_why(target, said):
         measure_memory(target)
 
 
-@pytest.mark.parametrize(("target", "meter"), [("blocks", "rss"), ("memory_targets:blocks", "vram")])
+@pytest.mark.parametrize(("target", "meter"), [("blocks", "rss"), ("worker_targets:blocks", "vram")])
 def test_wrong_orders_are_refused(target, meter):
     with pytest.raises(InputError, match="module:function"):
         measure_memory(target, meter=meter)
 
 
 def test_rows_have_four_lines_and_missing_ones_say_why():
-    rows = memory_rows(CASE, "octopus", "memory_targets:blocks", kwargs={"keep": 4})
+    rows = memory_rows(CASE, "octopus", "worker_targets:blocks", kwargs={"keep": 4})
     validate_rows(rows)
     quantities = ["payload", "allocator_peak", "device_delta", "fixed"]
     assert [row.quantity for row in rows] == [f"memory_{name}" for name in quantities]
@@ -62,14 +62,14 @@ def test_rows_have_four_lines_and_missing_ones_say_why():
 
 
 def test_a_failing_method_gives_four_unavailable_rows():
-    rows = memory_rows(CASE, "cvcuda", "memory_targets:broken")
+    rows = memory_rows(CASE, "cvcuda", "worker_targets:broken")
     validate_rows(rows)
     assert len(rows) == 4
     assert all(row.value is None and "No module named 'cvcuda'" in row.answer for row in rows)
 
 
 def test_a_peak_that_stays_is_the_reason_for_no_growth():
-    rows = memory_rows(CASE, "octopus", "memory_targets:unforgetting")
+    rows = memory_rows(CASE, "octopus", "worker_targets:unforgetting")
     validate_rows(rows)
     assert rows[2].value is None
     assert rows[2].reason.endswith("forget the peak of resident memory (clear_refs): Not a directory")

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from committed_runs import CPU, GPU, PUBLISHED, REFERENCE, write_run
-from drawing import draw_watched
-from frames import LATER, build_report
+from frames import LATER, build_report, draw_watched
 
 from octopus_study.report import outputs
 from octopus_study.report.build import build_numbers

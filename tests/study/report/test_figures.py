@@ -12,9 +12,8 @@ import matplotlib.image
 import numpy as np
 import pytest
 from committed_runs import BASIS
-from drawing import said
 from fontTools.ttLib import TTFont
-from frames import caption
+from frames import caption, said
 
 from octopus.errors import InputError
 from octopus_study.names import METHODS, STUDIES

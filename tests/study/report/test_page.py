@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from committed_runs import CLAIMS, ROOT
-from drawing import draw_watched
+from frames import draw_watched
 
 from octopus_study.report import outputs
 from octopus_study.report.claims import load_claims, read_claims

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from committed_runs import GPU, write, write_run
-from drawing import said
-from frames import SOURCE, build_report, caption, lines, matching, number, text
+from frames import SOURCE, build_report, caption, lines, matching, number, said, text
 from matplotlib.axes import Axes
 from matplotlib.text import Text
 

@@ -272,19 +272,8 @@ def test_a_runtime_that_is_missing_is_a_row_and_the_other_goes_on(monkeypatch):
     assert all("not installed" in answer or "off" in answer for answer in pair("two-sessions").values())
 
 
-BOTH = [name for name in HERE if name not in ALONE]
-
-
 def make(name, log=None):
     return InProcess(ARMS[name], tiny_torch.DEVICE, tiny_torch.pipelines(log))
-
-
-def run(name):
-    method = make(name)
-    try:
-        return method.run(), method.check()
-    finally:
-        method.close()
 
 
 def expected(name):
@@ -293,20 +282,17 @@ def expected(name):
 
 
 @pytest.mark.parametrize("name", HERE)
-def test_every_method_gives_the_results_of_its_pipelines(name):
-    latencies, found = run(name)
+def test_every_method_gives_the_results_of_its_pipelines_and_the_critical_one_is_not_last(name):
+    method = make(name)
+    latencies, found = method.run(), method.check()
+    method.close()
     assert set(latencies) == set(ARMS[name].pipelines)
+    assert all(value > 0 for value in latencies.values())
+    if name not in (*ALONE, "two-streams", "two-threads"):
+        assert latencies[VISUAL_ODOMETRY] <= latencies[SATELLITE_MATCHING]
     for pipeline in ARMS[name].pipelines:
         np.testing.assert_array_equal(found[f"{pipeline}.points"], expected(pipeline))
         np.testing.assert_array_equal(found[f"{pipeline}.answer"], [np.median(expected(pipeline))])
-
-
-@pytest.mark.parametrize("name", BOTH)
-def test_a_result_is_there_after_it_was_asked_for_and_the_critical_one_is_not_last(name):
-    latencies, _ = run(name)
-    assert all(value > 0 for value in latencies.values())
-    if name not in ("two-streams", "two-threads"):
-        assert latencies[VISUAL_ODOMETRY] <= latencies[SATELLITE_MATCHING]
 
 
 def test_two_streams_begin_where_the_host_never_waits_and_end_with_the_less_critical():

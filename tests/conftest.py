@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LONGEST = (
     "test_workflow.py",
     "test_figures.py",
-    "test_studies.py",
+    "test_contract.py",
     "test_damaged_rows.py",
     "test_verify.py",
     "test_flow.py",

@@ -20,27 +20,14 @@ _RESIZE = "crop = cv2.resize(self.job.frame[y1:y2, x1:x2].astype(np.float32), se
 
 
 class Fault(NamedTuple):
-    """One fault.
-
-    Attributes
-    ----------
-    id, file : str
-    edit : callable
-        Returns the file's text with the fault; it raises `LookupError` where it no longer fits.
-    fails : tuple of str
-        What must fail, each by itself: `verify:<check>`, or tests as pytest names them.
-    why : str
-        What is wrong.
-    renewed : bool
-        Whether the digest of rows in their provenance follows the edit.
-    """
+    """One fault, and what is wrong with it."""
 
     id: str
     file: str
-    edit: Edit
-    fails: tuple[str, ...]
+    edit: Edit  # raises `LookupError` where it no longer fits the file
+    fails: tuple[str, ...]  # what must fail, each by itself: `verify:<check>`, or tests as pytest names them
     why: str
-    renewed: bool = False
+    renewed: bool = False  # whether the digest of rows in their provenance follows the edit
 
 
 def swap(old: str, new: str, within: str = "") -> Edit:

@@ -31,16 +31,7 @@ _OF_STUDY = {"medians": "total_cost", "ratios": "images", "energies": "power", "
 
 
 class FaultResult(NamedTuple):
-    """What became of a fault.
-
-    Attributes
-    ----------
-    fault, by : str
-        Its id, and what must fail.
-    noticed : bool
-    said : str
-        What failed, or how the command ended.
-    """
+    """What became of a fault: its id, what must fail, whether it did, and what was said."""
 
     fault: str
     by: str
@@ -54,13 +45,7 @@ class FaultResult(NamedTuple):
 
 
 def inject(fault: Fault, copy: Path) -> None:
-    """Write a fault into a copy.
-
-    Raises
-    ------
-    LookupError
-        It no longer fits its file.
-    """
+    """Write a fault into a copy; a `LookupError` says that it no longer fits its file."""
     path = copy / fault.file
     text = fault.edit(path.read_text(encoding="utf-8"))
     path.unlink()  # it may be a link to the file that must stay as it is
@@ -89,13 +74,8 @@ def copied(copy: Path, built: Path | None = None, study: str = "*") -> Path:
 
 
 def fails(by: Iterable[str], copy: Path) -> tuple[bool, str]:
-    """Say whether checks, or tests, fail in a copy, and what was said last.
-
-    Raises
-    ------
-    RuntimeError
-        They could not run.
-    """
+    """Say whether checks, or tests, fail in a copy, and what was said last; a `RuntimeError` says that they did not
+    run."""
     wanted = list(by)
     checks = [name.removeprefix(VERIFY) for name in wanted if name.startswith(VERIFY)]
     arguments = [word for name in checks for word in ("--only", name)]

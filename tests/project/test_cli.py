@@ -1,5 +1,5 @@
-"""The command line is a thin shell with readable errors, the configuration has one definition, and what has no need of
-heavy packages loads none."""
+"""The command line is a thin shell with readable errors, the configuration has one definition, what has no need of
+heavy packages loads none, and times that a run announces were measured."""
 
 import json
 import logging
@@ -23,6 +23,7 @@ from octopus_study import config
 from octopus_study.cli import COMMANDS, HELP, commands
 from octopus_study.config import MIRROR_VARIABLE, Config, check_config, config_schema, load_config, parse_overrides
 from octopus_study.data.registry import load_registry
+from octopus_study.timings import Timing, expected, read, remaining, rounded
 
 
 class Result(NamedTuple):
@@ -205,6 +206,7 @@ def test_add_gpu_names_all_that_a_reference_lacks_before_it_measures(
     assert not list(checkout.glob("data/results")) and not list(checkout.glob("logs"))
 
 
+@pytest.fixture
 def standard(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
     return root / "config/config.yaml"
@@ -300,3 +302,48 @@ def test_knowing_the_figures_loads_no_pandas(root: Path) -> None:
     """Each figure is drawn by a process of its own, and most of them would spend their time on that import."""
     code = "import sys; from octopus_study.report import outputs; outputs.figures(); print(*sys.modules)"
     assert {"pandas", "numba", "scipy"}.isdisjoint(python(code, root).split())
+
+
+WHERE = ("Some CPU, 2 cores", "0123456789", "2026-01-01")
+TIMED = [
+    Timing("paper", "cpu", "all", 500, *WHERE),
+    Timing("paper", "cpu", "arena", 80, *WHERE),
+    Timing("verify", "cpu", "report", 90, *WHERE),
+]
+
+
+@pytest.mark.parametrize(
+    ("step", "effort", "seconds"),
+    [("arena", "core", 80), ("drone", "core", None), ("arena", "quick", None), ("report", "full", 90)],
+)
+def test_a_step_takes_as_long_as_where_it_was_timed(root: Path, step: str, effort: str, seconds: float | None) -> None:
+    assert expected(step, "cpu", effort, root / "data/reference", TIMED) == seconds
+
+
+def test_a_full_run_takes_as_long_as_the_reference(root: Path) -> None:
+    found = expected("arena", "cuda", "full", root / "data/reference", TIMED)
+    assert found is not None and found > 100
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        ([0.2], "about 1 s"),
+        ([80], "about 80 s"),
+        ([800, 40], "about 14 min"),
+        ([800, None], "at least about 13 min"),
+        ([None], ""),
+        ([], ""),
+    ],
+)
+def test_remaining_times_are_summed_and_rounded(seconds: list[float | None], text: str) -> None:
+    assert remaining(seconds) == text
+    assert len(seconds) != 1 or rounded(seconds[0]) == text
+
+
+def test_help_lists_at_most_ten_targets_and_what_they_take(root: Path) -> None:
+    shown = subprocess.run(["make", "help"], cwd=root, capture_output=True, text=True, check=True).stdout
+    targets = re.findall(r"^  make ([a-z-]+) {2,}(?!\d|.* min, )", shown, re.MULTILINE)
+    assert 5 <= len(targets) <= 10
+    for row in (row for row in read(root / "config/timings.tsv") if row.step == "all"):
+        assert any(f"make {row.target} " in line and row.where in line for line in shown.splitlines()), row

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import toy_study
 from copies import copied
-from test_recipes import COPIED, apply, commands, python
+from test_recipes import COPIED, apply, commands
 
 from octopus_study.data.fetch import fetch
 from octopus_study.measure.rows import read_rows
@@ -61,8 +61,15 @@ def copy(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_methods_that_end_or_block_the_process_cost_a_row_each(copy: Path) -> None:
+def measured(copy: Path, old: str = "", new: str = "") -> None:
+    """Measure the study, or another one with a text replaced."""
+    (copy / "workflow/octopus_study/studies/toy/study.py").write_text(STUDY.replace(old, new))
     commands(copy, MEASURE)
+
+
+def test_methods_that_end_or_block_the_process_cost_a_row_each_and_one_that_aborts_at_its_end_none(copy: Path) -> None:
+    """A library did so on a GPU: its study had all rows, and lost them."""
+    measured(copy, "def plan(context):", "import atexit\natexit.register(os.abort)\n\n\ndef plan(context):")
     rows = read_rows(copy / "results/toy.csv")
     timed = rows[rows.value.notna() & (rows.unit == "ms")]
     assert set(timed.workload[timed.method == "octopus"]) == {"first", "second"}
@@ -71,30 +78,14 @@ def test_methods_that_end_or_block_the_process_cost_a_row_each(copy: Path) -> No
     assert (copy / "measured").read_text() == "once "  # what was complete isn't measured again
 
 
-def test_a_library_that_aborts_at_the_end_of_a_process_costs_nothing(copy: Path) -> None:
-    """One did on a GPU: its study had all rows, and lost them."""
-    study = copy / "workflow/octopus_study/studies/toy/study.py"
-    before = study.read_text()
-    study.write_text(
-        STUDY.replace("def plan(context):", "import atexit\natexit.register(os.abort)\n\n\ndef plan(context):")
-    )
-    (copy / "results/toy.csv").unlink(missing_ok=True)
-    commands(copy, MEASURE)
-    study.write_text(before)
-    assert set(read_rows(copy / "results/toy.csv").workload) == {"first", "second"}
-
-
-def test_a_process_that_ends_where_no_method_is_at_work_is_an_error(copy: Path) -> None:
-    study = copy / "workflow/octopus_study/studies/toy/study.py"
-    study.write_text(STUDY.replace("def _first(context, part):", "def _first(context, part):\n    os._exit(7)"))
-    with pytest.raises(AssertionError, match="the process that measures toy ended the process with code 7"):
-        python(copy, "-c", f"from octopus_study.cli.commands import app; app({MEASURE!r}, standalone_mode=False)")
-
-
-def test_errors_of_a_watched_study_are_those_of_the_study(copy: Path) -> None:
-    study = copy / "workflow/octopus_study/studies/toy/study.py"
-    study.write_text(
-        STUDY.replace("def plan(context):", "def plan(context):\n    raise compare.__globals__['InputError']('so')")
-    )
-    with pytest.raises(AssertionError, match=r"octopus\.errors\.InputError: so"):
-        python(copy, "-c", f"from octopus_study.cli.commands import app; app({MEASURE!r}, standalone_mode=False)")
+@pytest.mark.parametrize(
+    ("place", "code", "said"),
+    [
+        ("def _first(context, part):", "os._exit(7)", "the process that measures toy ended the process with code 7"),
+        ("def plan(context):", "raise compare.__globals__['InputError']('so')", r"octopus\.errors\.InputError: so"),
+    ],
+    ids=["where no method is at work", "of the study"],
+)
+def test_other_ends_and_errors_are_errors(copy: Path, place: str, code: str, said: str) -> None:
+    with pytest.raises(AssertionError, match=said):
+        measured(copy, place, f"{place}\n    {code}")

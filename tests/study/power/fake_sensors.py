@@ -11,17 +11,8 @@ INNER_SHARES = {"VDD_CPU_GPU_CV": 0.45, "VDD_SOC": 0.2}
 
 
 class JetsonTree:
-    """hwmon files of a Jetson Orin Nano: VDD_IN, VDD_CPU_GPU_CV and VDD_SOC on one INA3221.
-
-    Parameters
-    ----------
-    root : path
-        What stands for ``/``.
-    chip : str
-        Its folder.
-    shared : bool
-        Whether another process reads while this one writes.
-    """
+    """hwmon files of a Jetson Orin Nano: VDD_IN, VDD_CPU_GPU_CV and VDD_SOC on one INA3221. `root` stands for ``/``;
+    `shared` says whether another process reads while this one writes."""
 
     def __init__(self, root: Path, chip: str = "hwmon3", shared: bool = True) -> None:
         self.root, self.shared = root, shared
@@ -72,15 +63,8 @@ class NvmlError(Exception):
 
 
 class FakeBoard:
-    """Stands in for ``pynvml`` and one GPU board, whose counter counts what it draws.
-
-    Attributes
-    ----------
-    watts : float
-        What the board draws.
-    broken : dict
-        Function name to the message with which it fails.
-    """
+    """Stands in for ``pynvml`` and one GPU board, which draws so many watts, and whose counter counts them. `broken` is
+    by a function's name the message with which it fails."""
 
     NVML_FI_DEV_POWER_INSTANT = 186
 

@@ -29,15 +29,8 @@ from octopus_study.power.windows import Stretch, back_to_back, idle
 
 
 class Bench(Machine):
-    """A machine whose sampler reads a real source.
-
-    Parameters
-    ----------
-    apply : callable
-        Told on each beat the seconds since the beginning and whether the device works; moves the sensor.
-    open_source : callable
-        Opens the source, when the sensor has moved once.
-    """
+    """A machine whose sampler reads a real source, which is opened when the sensor has moved once: `apply` is told on
+    each beat the seconds since the beginning and whether the device works, and moves it."""
 
     def __init__(self, apply: Callable[[float, bool], None], open_source: Callable[[], PowerSource], **settings: int):
         super().__init__(**settings)

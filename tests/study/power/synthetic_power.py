@@ -127,17 +127,9 @@ def _simulated(
     watts: Law | None = None,
     idle_drift: float = 0.0,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Run the study on a simulated machine; return its rows and notes.
-
-    Parameters
-    ----------
-    counts, paced_counts, again_counts : tuple of int
-        Numbers of boxes back to back; those also run at `frame_rate`; those with ``octopus-again``.
-    watts : callable (method, n) -> float, optional
-        Power under load.
-    idle_drift : float
-        By which fraction idle is higher after a count than before it; beyond 5 % the net energies are unavailable.
-    """
+    """Run the study on a simulated machine; return its rows and notes. There are numbers of boxes back to back, those
+    also at a fixed rate, and those with ``octopus-again``; idle is higher after a count than before it by a fraction,
+    and beyond 5 % the net energies are unavailable."""
     profile, laws = PROFILES[scope]
     idle = profile["idle_watts"]
     machine = Machine(scope=scope, noise=0.001 * idle, **profile)

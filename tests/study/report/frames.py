@@ -69,7 +69,7 @@ def draw_watched(name: str, numbers: Path, stem: Path, pdf: bool = True) -> Path
     are cut off, and the words and notes that it shows."""
     seen: list[Figure] = []
     said: list[str] = []
-    save, savefig, words, stacked = style.save, Figure.savefig, style.words, style.stacked
+    save, savefig, words = style.save, Figure.savefig, style.words
 
     def watched(figure: Figure, *rest: object) -> object:
         seen.append(figure)
@@ -82,23 +82,20 @@ def draw_watched(name: str, numbers: Path, stem: Path, pdf: bool = True) -> Path
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(style, "save", watched)
         patch.setattr(style, "words", lambda figure, text: words(figure, said.append(text) or text))
-        patch.setattr(
-            style, "stacked", lambda charts, legend, note="": stacked(charts, legend, said.append(note) or note)
-        )
         patch.setattr(Frame, "read", read_once)
         if not pdf:
             patch.setattr(Figure, "savefig", only_png)
         draw(name, numbers, stem)
     (figure,) = seen
     cut = [line.get_label() for axis in figure.findobj(Axes) for line in axis.lines if is_cut(axis, line)]
-    stem.with_suffix(".json").write_text(json.dumps({"cut": cut, "said": said}))
+    stem.with_suffix(".json").write_text(json.dumps({"cut": cut, "said": [*said, figure.get_label()]}))
     return stem
 
 
 def said(stem: Path) -> list[str]:
     """Return the words and notes of a figure that `draw_watched` drew."""
     found: list[str] = json.loads(stem.with_suffix(".json").read_text())["said"]
-    return found
+    return list(filter(None, found))
 
 
 def is_cut(axis: Axes, line: Line2D) -> bool:

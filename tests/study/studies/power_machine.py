@@ -20,35 +20,20 @@ START_NS = 5_000_000_000
 
 @dataclass
 class Machine:
-    """Time, a board and its sampler; time passes in frames and in sleep alone.
-
-    Attributes
-    ----------
-    idle_watts, noise : float
-    has_counter : bool
-        With one the board also tells its mean over a second, as an H200 does; without one its power of the moment
-        alone, as an INA3221 does.
-    dither_ns, step_ns : int
-        By how much the sampler's readings leave its beat, at most; and the beat.
-    counter_factor : float
-        1 for a counter that counts what the board draws.
-    dies_at_s : float
-        When the sampler ends.
-    silent_s : tuple of float
-        From when to when it reads nothing.
-    voltages_mv, parts_mw : dict of str to int
-        What lies beside the power.
-    """
+    """Time, a board and its sampler; time passes in frames and in sleep alone."""
 
     idle_watts: float = 100.0
     noise: float = 0.2
+    # With a counter the board also tells its mean over a second, as an H200 does; without one its power of the moment
+    # alone, as an INA3221 does.
     has_counter: bool = True
     limit_watts: float = 700.0
-    dither_ns: int = 0
+    dither_ns: int = 0  # by how much the sampler's readings leave their beat, at most
     step_ns: int = STEP_NS
-    counter_factor: float = 1.0
-    dies_at_s: float = 1e9
-    silent_s: tuple[float, float] = (0.0, 0.0)
+    counter_factor: float = 1.0  # 1 counts what the board draws
+    dies_at_s: float = 1e9  # when the sampler ends
+    silent_s: tuple[float, float] = (0.0, 0.0)  # from when to when it reads nothing
+    # What lies beside the power:
     voltages_mv: dict[str, int] = field(default_factory=dict)
     parts_mw: dict[str, int] = field(default_factory=dict)
     scope: str = "gpu_board"

@@ -20,17 +20,17 @@ class Headline(NamedTuple):
 
 
 HEADLINES = (
-    Headline("How long does the GPU take to crop, resize and normalise 1000 boxes of one frame?", "c2-kernel",
+    Headline("How long does the GPU take to crop, resize and normalise 1000 boxes of one frame?", "c3-kernel",
              _CROPS + "crop_resize_normalize.device", f"write-bound octopus cvcuda-scalar cvcuda {_OTHERS}"),
-    Headline("And from boxes on the host to the batch on the GPU?", "c3-host",
+    Headline("And from boxes on the host to the batch on the GPU?", "c4-host",
              _CROPS + "end_to_end.host", f"octopus {_OTHERS} cvcuda-views n-launches-fused"),
-    Headline("Does it matter how a thread finds its image? 256 images of 64 to 512 px to patch rows", "c8-owners",
+    Headline("Does it matter how a thread finds its image? 256 images of 64 to 512 px to patch rows", "c6-owners",
              "images.small.n256.{}.kernel.device",
              "write-bound block-search block-metadata lookup thread-search padded-grid"),
     Headline("How much faster is Qwen2-VL's image processor with one import changed? 32 images, by what is passed",
-             "c4-images", "pipelines.model-ragged.n32.{}.octopus.prepare.host.speedup_over_transformers",
+             "c7-images", "pipelines.model-ragged.n32.{}.octopus.prepare.host.speedup_over_transformers",
              "torch numpy torch-gpu pillow jpeg"),
-    Headline("How much energy does a batch of 1000 boxes take?", "c5-energy",
+    Headline("How much energy does a batch of 1000 boxes take?", "c8-energy",
              "power.visdrone.n1000.{}.energy_per_frame.back_to_back", "octopus cvcuda grid-sample published"),
 )  # fmt: skip
 

@@ -112,7 +112,7 @@ def test_a_source_comes_from_beside_the_mirror_and_then_from_the_cache(alone):
 
 def test_another_source_than_the_pinned_one_is_refused(alone):
     mirrored(alone, b"// something else\n")
-    with pytest.raises(Unavailable, match=r"the source of cuframe can't be had: .*its SHA-256 is"):
+    with pytest.raises(Unavailable, match=r"the source of cuframe can't be fetched: .*its SHA-256 is"):
         fetch(SOURCE, alone / "into")
 
 

@@ -17,7 +17,7 @@ from octopus_study.baselines.method import CropMethod
 from octopus_study.baselines.published import Published, build_metadata
 
 REASONS = (
-    "is not installed", "can't be loaded", "has no CUDA provider", "is C++", "can't be had",
+    "is not installed", "can't be loaded", "has no CUDA provider", "is C++", "can't be fetched",
 )  # fmt: skip
 ON_THE_CPU = (
     "octopus", "octopus-image", "published", "n-launches", "n-launches-fused", "opencv", "opencv-table-threads",

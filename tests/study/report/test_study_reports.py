@@ -11,6 +11,7 @@ from committed_runs import GPU, write, write_run
 from frames import SOURCE, build_report, caption, lines, matching, number, said, text
 from matplotlib.axes import Axes
 from matplotlib.text import Text
+from mutating import disable
 
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.sentinel2 import ATTRIBUTION
@@ -25,18 +26,19 @@ from octopus_study.names import (
     LADDER_STEPS,
     WORKING_SETS,
 )
+from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame, Key, make_number
 from octopus_study.report.measured import fastest
 from octopus_study.report.outputs import draw
 from octopus_study.report.samples import Group, ratio_of_sums, resampled
 from octopus_study.report.studies import arena_figures as arena
-from octopus_study.report.studies import drone, images, satellite_figure
+from octopus_study.report.studies import drone, images, mapping_figure, report_of, satellite_figure
 from octopus_study.report.studies.image_shape import HEURISTICS, QUADRANTS, UNDECIDED, verdict
 from octopus_study.report.studies.total_cost import Costs, Draws, together
 from octopus_study.report.studies.total_cost import draw as draws_of
 from octopus_study.report.tables.spec import build
-from octopus_study.report.view import View
+from octopus_study.report.view import View, views
 from octopus_study.status import MethodStatus, different
 from octopus_study.studies.arena.layers import WRITE_BOUNDS, names
 from octopus_study.studies.images.embeddings import KINDS, PATCH_14, WORKLOADS
@@ -52,6 +54,24 @@ def one_study(root: Path, study: str, change: Callable[[pd.DataFrame], pd.DataFr
     table = write_run(root / "reference", GPU, "gpu", only=(study,)) / f"{study}.csv"
     write(table, change(read_rows(table)))
     return build_report(root / "report", None, root / "reference")
+
+
+def test_runs_in_which_nothing_works_show_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    studies = ("mapping", "satellite", "drone")
+    folder = write_run(tmp_path / "reference", GPU, "gpu", only=studies)
+    for study in studies:
+        write(folder / f"{study}.csv", disable("study", study).apply(read_rows(folder / f"{study}.csv")))
+    report = build_report(tmp_path / "report", None, tmp_path / "reference")
+    stamps, finish = [], style.finish
+    monkeypatch.setattr(style, "finish", lambda *given: finish(*given[:2], stamps.append(given[2]), *given[3:]))
+    names = [name for study in studies for name in report_of(study).figures]
+    for name in names:
+        draw(name, report / "numbers.csv", tmp_path / name)
+    assert len(stamps) == len(names) > 0 and not any(stamps)
+    known = Frame.read(report / "numbers.csv")
+    assert mapping_figure.measured(known) == []
+    shown = {"satellite": satellite_figure.scenes, "drone": drone.clips}
+    assert [view for study, has in shown.items() for view in views(known, study) if has(view)] == []
 
 
 def without(column: str, *values: str) -> Callable[[pd.DataFrame], pd.DataFrame]:

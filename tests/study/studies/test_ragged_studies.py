@@ -6,9 +6,10 @@ import pytest
 from octopus.ragged import blockmap
 from octopus.ragged.blockmap import STRATEGIES
 from octopus_study.baselines import ragged_methods
-from octopus_study.baselines.ragged_job import RaggedJob
+from octopus_study.baselines.ragged_job import SCALAR, RaggedJob
 from octopus_study.data.ragged import sequence_lengths
 from octopus_study.measure import read_rows
+from octopus_study.studies.mapping.study import METHODS
 from octopus_study.studies.sequences.methods import PUBLISHED_THRESHOLD
 
 
@@ -55,6 +56,16 @@ def test_published_gains_in_memory_follow_from_twenty_bytes_and_the_thresholds()
         offsets = blockmap.offsets_of(sequence_lengths(mix, 42)[:, None])
         made = ragged_methods.published_records(offsets, PUBLISHED_THRESHOLD)
         assert 4 * offsets[-1] / (made.nbytes - 4 * len(offsets)) == pytest.approx(gain, rel=0.15)
+
+
+def test_each_search_has_block_metadata_of_its_width_beside_it():
+    widths = {
+        (strategy, scalar)
+        for strategy, threshold, scalar in METHODS.values()
+        if threshold in (None, blockmap.PUBLISHED_THRESHOLD)
+    }
+    both = {(strategy, scalar) for strategy in ("thread_search", "block_metadata") for scalar in (False, True)}
+    assert both <= widths and SCALAR == (1, 1, 256)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

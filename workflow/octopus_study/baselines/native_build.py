@@ -89,7 +89,7 @@ def fetch(source: Source, folder: Path) -> None:
             address = ADDRESS.format(repository=source.repository, commit=source.commit, path=path)
             download(address, target, check, progress=False)
         except DataError as error:
-            raise Unavailable(f"the source of {source.name} can't be had: {error}") from error
+            raise Unavailable(f"the source of {source.name} can't be fetched: {error}") from error
 
 
 def _compiler(name: str) -> str:

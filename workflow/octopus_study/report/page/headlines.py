@@ -46,7 +46,7 @@ class Bar(NamedTuple):
 
 def headlines(frame: Frame) -> list[tuple[Headline, str, list[Bar]]]:
     """Return each headline with the machine that has most of its numbers, and their bars, the shortest first; without
-    those that nobody measured."""
+    those that were not measured."""
     found = []
     for one in HEADLINES:
         study = one.number.partition(".")[0]

@@ -322,7 +322,7 @@ def _with_tower(
 ) -> Iterator[Row]:
     tower = Tower(need_torch("cuda", "baselines"), context.seed)
     both = {name: WholeStep(step, tower) for name, step in steps.items() if name in TOWERS}
-    missing = {name: "its processor can't be had here" for name in TOWERS if name not in both}
+    missing = {name: "its processor is not available here" for name in TOWERS if name not in both}
     if any(context.measures(whole.key, name) for name in both):
         # A model at work reaches the board's power limit by itself; and a second, untimed run of so much work would
         # take as long again, and warm nothing that a step of a second hasn't.

@@ -46,7 +46,7 @@ def assert_same(found, expected, atol):
 
 def test_images_on_the_host_are_staged_and_may_change_after_the_call():
     given = pixels()
-    expected = images.resize(given, (31, 45), device="cpu", rounding="uint8", **NORMAL)
+    expected = images.resize(given, (31, 45), device="cpu", **NORMAL)
     warm = images.resize(given, (31, 45), device="cuda", **NORMAL)
     assert_same(warm, expected, 1e-3)
     stream, copies = slow_stream(), [image.copy() for image in given]
@@ -182,7 +182,10 @@ def test_tensors_give_tensors():
     given = [torch.from_numpy(image).cuda().permute(2, 0, 1) for image in pixels()]
     plain, grid = images.patch_rows(given, SIZES, **NORMAL)
     narrow, _ = images.patch_rows(given, SIZES, dtype=torch.bfloat16, **NORMAL)
-    assert plain.is_cuda and not grid.is_cuda and torch.equal(narrow, plain.to(torch.bfloat16))
+    assert plain.is_cuda and not grid.is_cuda and narrow.dtype == torch.bfloat16
+    # Kernels of 16-bit results sum in another order, so that a few values are rounded to the level beside.
+    other = narrow != plain.to(torch.bfloat16)
+    assert other.float().mean() < 0.01 and (narrow - plain).abs().max() < 1.01 / 255 / 0.25 + 2**-7
     staged = images.resize([image.cpu() for image in given], 24, device="cuda")
     assert staged.is_cuda and torch.allclose(staged, images.resize(given, 24), atol=1e-3)
     side = torch.cuda.Stream()

@@ -19,6 +19,7 @@ from octopus_study.measure import line, statistics
 from octopus_study.measure.dependence import PROCESS_BLOCKS, by_process
 from octopus_study.measure.machine import machine_id
 from octopus_study.measure.rows import read_rows
+from octopus_study.measure.statistics import Interval
 from octopus_study.names import STUDIES
 from octopus_study.report import samples
 from octopus_study.report.add_reference import add_reference
@@ -26,6 +27,7 @@ from octopus_study.report.build import derive, derive_all, numbers_of
 from octopus_study.report.compare import compare_runs
 from octopus_study.report.frame import Frame
 from octopus_study.report.machines import aliases, machine_facts
+from octopus_study.report.quiet import beyond
 from octopus_study.report.runs import Run, load_runs, read_run
 from octopus_study.report.studies import drone, report_of, total_cost
 
@@ -415,6 +417,11 @@ def test_by_events_a_method_must_be_nearer_to_itself(tmp_path: Path) -> None:
     slow_again(folder / "stage_timing.csv", "device", 1.05)
     with pytest.raises(DataError, match=r"device: 0\.95.* 2% are allowed"):
         add_reference(folder, tmp_path / "reference", ANY)
+
+
+def test_only_a_whole_interval_beyond_the_limit_is_more_than_chance() -> None:
+    cases = {(1.22, 1.01, 1.48): False, (1.5, 1.21, 1.9): True, (0.6, 0.4, 0.83): True, (0.6, 0.4, 0.9): False}
+    assert {case: beyond(Interval(*case, count=20), 0.2) for case in cases} == cases
 
 
 def test_several_commits_are_refused(tmp_path: Path) -> None:

@@ -68,6 +68,6 @@ def again_ratios(rows: pd.DataFrame) -> Iterator[tuple[Group, str, Interval]]:
 
 
 def beyond(ratio: Interval, limit: float) -> bool:
-    """Tell whether a ratio differs from 1 by more than a limit, and by more than chance."""
-    off = max(ratio.value, 1 / ratio.value) - 1
-    return off > limit and not ratio.low <= 1 <= ratio.high
+    """Tell whether the whole interval of a ratio lies beyond a limit: a run has hundreds of ratios that should be 1,
+    and by chance some of their intervals miss it."""
+    return ratio.low > 1 + limit or ratio.high < 1 / (1 + limit)

@@ -24,8 +24,8 @@ CLAIMS = ROOT / "config" / "claims.yaml"
 PAPER = ROOT / "paper"
 
 BASIS = ("stage_timing", "distribution")  # studies that every report has
-GPU, CPU = "nvidia-h100-80gb-hbm3", "amd-epyc-2c"
-MACHINES = {"gpu": (GPU,), "cpu": (CPU, "intel-xeon-2c")}
+GPU, CPU = "nvidia-h100-80gb-hbm3", "intel-xeon-2c"
+MACHINES = {"gpu": GPU, "cpu": CPU}
 BLOCKS = 24  # of all processes: enough for a verdict
 COMMIT = "0123456789abcdef0123456789abcdef01234567"  # of all studies
 SYNTHETIC = {"visdrone-val": "synthetic-visdrone", "sentinel2-b04": "synthetic-sentinel2"}
@@ -39,8 +39,8 @@ def write_run(
     folder = root / machine
     folder.mkdir(parents=True, exist_ok=True)
     for study in {*BASIS, *only} if only else STUDIES:
-        found = (path for name in MACHINES[kind] if (path := REFERENCE / name / f"{study}.csv").is_file())
-        if (path := next(found, None)) is None:  # a study younger than the references
+        path = REFERENCE / MACHINES[kind] / f"{study}.csv"
+        if not path.is_file():  # a study younger than the reference
             path = made_up(folder, study, kind)
         record = json.loads(path.with_suffix(".json").read_text("utf-8"))
         record["machine"]["id"], record["git"]["commit"] = machine, COMMIT
@@ -55,8 +55,8 @@ def write_run(
 def made_up(folder: Path, study: str, kind: str) -> Path:
     """Write rows of the study `reading` that no machine measured, with the record of another study."""
     folder.mkdir(parents=True, exist_ok=True)
-    other = next(REFERENCE / name for name in MACHINES[kind] if (REFERENCE / name / "drone.json").is_file())
-    (folder / f"{study}.json").write_text((other / "drone.json").read_text("utf-8").replace('"drone', f'"{study}'))
+    other = REFERENCE / MACHINES[kind] / "drone.json"
+    (folder / f"{study}.json").write_text(other.read_text("utf-8").replace('"drone', f'"{study}'))
     rng, rows = np.random.default_rng(0), []
     ways, gain = ["octopus", "octopus-again", "rapidocr"], {"networks": 1, "answers": 1.1, "whole": 2.5}
     ways += ["octopus-steady", "rapidocr-default"] * (kind == "gpu")

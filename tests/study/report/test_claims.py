@@ -298,7 +298,7 @@ def test_every_claim_is_judged_on_every_machine(full: Path) -> None:
 
 WAITING = """
 conc-onnx-threads conc-onnx-processes conc-onnx-size conc-batching shape-one-gpu shape-several-gpus shape-spread-more
-shape-l2 ladder-block-per-image ladder-large-images goal-energy goal-crops-calls
+shape-l2 goal-energy
 goal-embed goal-embed-documented goal-embed-linear goal-rows goal-rows-float32 goal-rows-bytes goal-rows-small
 """
 

@@ -33,8 +33,9 @@ def test_what_a_block_shares_cancels_in_a_speedup(numbers: Frame) -> None:
 
 def test_layers_never_share_a_number(numbers: Frame) -> None:
     assert f"{PLACE}.octopus.crop_resize_normalize.device" in numbers
-    assert f"{PLACE}.octopus.crop_resize_normalize.device_hot" in numbers
+    assert f"{PLACE}.octopus.end_to_end.host" in numbers
     assert f"{PLACE}.octopus.crop_resize_normalize.host" not in numbers
+    assert f"{PLACE}.octopus.end_to_end.device" not in numbers
 
 
 def test_an_unavailable_row_stays_visible(numbers: Frame) -> None:

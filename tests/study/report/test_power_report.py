@@ -62,7 +62,7 @@ def test_without_a_sensor_there_is_a_reason_and_no_energy(alone: Path) -> None:
     known = Frame.read(alone / "numbers.csv")
     assert power.measured(known) == [] and "shown.power.measured" not in known
     assert known.text("here.power.unavailable").startswith("no power sensor (looked at ")
-    expected = "No energy was measured on AMD EPYC (this machine): no power sensor."
+    expected = "No energy was measured on Intel Xeon (this machine): no power sensor."
     assert known.text("shown.power.energy") == expected
     energies = matching(known, r"here\.power\..*energy.*")
     assert energies and all(math.isnan(number.value) for _, number in energies)

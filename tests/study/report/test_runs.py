@@ -213,7 +213,7 @@ def test_a_run_of_one_process_says_that_its_intervals_on_the_host_hold_no_other_
 
 def test_intervals_of_a_run_of_several_processes_are_over_processes(folder: Path) -> None:
     alone = derived(folder)
-    split_into_processes(folder, (1.0, 1.1, 1.2))
+    split_into_processes(folder, (1.0, 1.2, 1.4))
     shared = derived(folder)
     for identifier in (TOTAL, f"{TOTAL}.speedup_over_published"):
         one, several = alone[identifier], shared[identifier]

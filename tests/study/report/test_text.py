@@ -155,19 +155,19 @@ def test_a_mark_of_another_answer_is_explained(full: Path) -> None:
 def test_every_study_says_its_day_commit_data_and_foreign_load(runs: Path, tmp_path: Path) -> None:
     reference = Path(shutil.copytree(runs / "reference", tmp_path / "reference"))
     path = reference / CPU / "mapping.json"
-    edit_record(path, git__commit="f" * 40, ended="2026-11-27T03:00:00+00:00")
+    edit_record(path, git__commit="f" * 40, ended="2026-11-30T03:00:00+00:00")
     edit_record(path, state_after__cpu={"load_average_1min": 3.75})
     runs_of = load_runs(None, reference)
     facts = (by(function, runs_of) for function in (machine_facts, shown_runs, aliases))
     numbers = Frame(number for part in facts for number in part)
     rows = {row[0]: row[1:] for row in overview.machines(numbers).rows if not isinstance(row, str)}
-    usual = "2026-11-25, 0123456789, VisDrone val"
+    usual = "2026-11-27, 0123456789, VisDrone val"
     assert [cell[: len(usual)] for cell in rows["Stage timing"]] == [usual] * 2
-    assert rows["Mapping"][1] == "2026-11-27, ffffffffff, VisDrone val; load 0.21 and 3.75"
+    assert rows["Mapping"][1] == "2026-11-30, ffffffffff, VisDrone val; load 1.30 and 3.75"
     assert {"Power", "Image shape", "Sequences"} <= set(rows)
     commits = r"commits 0123456789 \(\d+ studies\), .*f{10} \(1 study\).*"
     assert re.fullmatch(commits, numbers.text("cpu.machine.commits"))
-    assert numbers.text("cpu.machine.days") == "2026-11-25 to 2026-11-27"
+    assert numbers.text("cpu.machine.days") == "2026-11-27 to 2026-11-30"
 
 
 def test_synthetic_runs_are_called_so(full: Path) -> None:

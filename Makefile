@@ -66,7 +66,7 @@ verify: $(RUN_STAMP) ## install, derive all numbers anew from the committed rows
 paper: $(RUN_STAMP) ## install, measure this machine's core claims (EFFORT=full: everything), build figures and PDFs
 	$(BIN)/snakemake --cores $(CORES) --config effort=$(EFFORT)
 
-committed: $(RUN_STAMP) # renew what is committed for those who build nothing: figures/reference, paper/octopus.pdf
+committed: $(RUN_STAMP) # renew what is committed for those who build nothing: figures/reference, paper/octopus.pdf, notebooks
 	$(BIN)/snakemake --cores $(CORES) --force -- committed
 
 test: $(TEST_STAMP) ## install and run the tests

@@ -21,7 +21,7 @@ from octopus_study.measure.machine import machine_id
 from octopus_study.measure.digest import data_code, report_code, study_code
 from octopus_study.names import STUDIES
 from octopus_study.report import outputs
-from octopus_study.report.committed import stored
+from octopus_study.report.committed import NOTEBOOKS, stored
 
 CONFIG = check_config(config, source="the configuration (config/config.yaml, --configfile and --config)")
 MACHINE = machine_id(CONFIG.device) if CONFIG.machine == "auto" else CONFIG.machine
@@ -47,7 +47,7 @@ PAPER_FILES = sorted(
 # What `verify` compares; as input it would be made anew first.
 VISITORS = {
     str(file): md5(file.read_bytes()).hexdigest()
-    for file in stored(Path("figures"), Path("paper")).values()
+    for file in stored(Path("figures"), Path("paper"), Path("notebooks")).values()
     if file.is_file()
 }
 

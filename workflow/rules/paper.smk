@@ -61,12 +61,13 @@ rule committed:
         "config/rules.tsv",
     output:
         update("paper/octopus.pdf"),
+        update(expand("notebooks/{notebook}", notebook=NOTEBOOKS)),
         expand("figures/reference/{figure}.png", figure=outputs.figures()),
     log:
         "logs/committed.log",
     conda:
         "../envs/octopus.yaml"
     message:
-        "Paper and figures of the references, to be committed"
+        "Paper, figures and notebooks of the references, to be committed"
     shell:
         "octopus report committed 2>&1 | tee {log:q}"

@@ -71,21 +71,28 @@ def test_what_was_changed_after_it_was_built_is_named(
 
 
 def test_what_is_committed_for_visitors_is_compared_byte_for_byte(scene: Scene, paths: Paths, tmp_path: Path) -> None:
-    made, figures, paper = (tmp_path / name for name in ("made", "figures", "paper"))
-    with Scene(dataclasses.replace(paths, figures=figures, paper=paper)) as visited:
+    made, figures, paper, notebooks = (tmp_path / name for name in ("made", "figures", "paper", "notebooks"))
+    with Scene(dataclasses.replace(paths, figures=figures, paper=paper, notebooks=notebooks)) as visited:
         vars(visited)["committed"] = made
-        assert checks.CHECKS["committed"](visited)[:2] == (0, [])
-        places = stored(figures, paper)
-        for folder in (made, figures / "reference", paper):
+        places = stored(figures, paper, notebooks)
+        for folder in (made, figures / "reference", paper, notebooks):
             folder.mkdir(parents=True)
         for name, path in places.items():
             (made / name).write_bytes(name.encode())
             path.write_bytes(name.encode())
         assert checks.CHECKS["committed"](visited)[:2] == (len(places), [])
-        first, second, *_, pdf = places.values()
+        first, second, *_, pdf, shown, _ = places.values()
         first.write_bytes(b"changed")
         second.unlink()
         pdf.write_bytes(pdf.read_bytes() + b"more")
+        shown.write_bytes(b"run on another machine")
         (figures / "reference/old.png").write_bytes(b"of a figure that is gone")
         faults = checks.CHECKS["committed"](visited).faults
-    assert {Path(fault.partition(":")[0]).name for fault in faults} == {first.name, second.name, pdf.name, "old.png"}
+    wrong = {first.name, second.name, pdf.name, shown.name, "old.png"}
+    assert {Path(fault.partition(":")[0]).name for fault in faults} == wrong
+
+
+def test_what_is_committed_for_visitors_is_of_these_references(references: Path, root: Path) -> None:
+    with Scene(dataclasses.replace(Paths().below(root), build=references)) as scene:
+        vars(scene)["results"] = None
+        assert checks.CHECKS["committed"](scene).faults == []

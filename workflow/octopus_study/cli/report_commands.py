@@ -99,16 +99,16 @@ def summary(
 
 @report.command()
 def committed() -> None:
-    """Renew figures/reference and paper/octopus.pdf, which are committed, from the references alone."""
-    from octopus_study.report.committed import FOLDER, PAPER
+    """Renew what is committed from the references alone: figures/reference, paper/octopus.pdf, what notebooks show."""
+    from octopus_study.report.committed import stored
     from octopus_study.verify.scene import Paths, Scene
 
     paths = Paths(build=Path("none"))
     with Scene(paths) as scene:
+        places = stored(paths.figures, paths.paper, paths.notebooks)
         for path in scene.committed.iterdir():
-            place = paths.paper if path.name == PAPER else paths.figures / FOLDER
-            place.mkdir(exist_ok=True)
-            shutil.copyfile(path, place / path.name)
+            places[path.name].parent.mkdir(exist_ok=True)
+            shutil.copyfile(path, places[path.name])
 
 
 @report.command()

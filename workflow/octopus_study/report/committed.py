@@ -1,11 +1,19 @@
-"""What is committed for those who build nothing: the paper, and its figures, from the references alone."""
+"""What is committed for those who build nothing: the paper, its figures and what notebooks show, from the references
+alone."""
 
 import json
+import os
+import platform
 from collections.abc import Iterator
+from copy import deepcopy
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import nbformat
+from nbclient import NotebookClient
 from PIL import Image
+from traitlets.config import Config
 
 from octopus_study.measure._files import whole_files
 from octopus_study.report.outputs import figures
@@ -13,6 +21,9 @@ from octopus_study.report.paper import build_paper
 
 COLORS = 96  # of a figure, so that all of them are small
 FOLDER, PAPER = "reference", "octopus.pdf"  # below the folders of figures and of the paper
+NOTEBOOKS = ("octopus_in_5_minutes.ipynb", "explore_results.ipynb")  # the third is about the reader's own machine
+VARIES = "varies"  # the tag of a cell whose outputs are its machine's, and so are not committed
+_WIDGET = "application/vnd.jupyter.widget-{}+json"
 
 
 def write_committed(build: Path, drawn: Path, source: Path, reference: Path, out: Path) -> None:
@@ -31,8 +42,56 @@ def _ends(reference: Path) -> Iterator[int]:
         yield int(datetime.fromisoformat(json.loads(path.read_text(encoding="utf-8"))["ended"]).timestamp())
 
 
-def stored(figures_dir: Path, paper_dir: Path) -> dict[str, Path]:
+def stored(figures_dir: Path, paper_dir: Path, notebooks_dir: Path) -> dict[str, Path]:
     """Return by name where each of these is committed, whether it is there or not, and what else lies among them."""
     there = sorted((figures_dir / FOLDER).glob("*.png"))
     places = [*(figures_dir / FOLDER / f"{name}.png" for name in figures()), *there, paper_dir / PAPER]
-    return {path.name: path for path in places}
+    return {path.name: path for path in [*places, *(notebooks_dir / name for name in NOTEBOOKS)]}
+
+
+def comparable() -> bool:
+    """Whether this machine writes the same bytes as those that are committed: other processors round otherwise."""
+    return (platform.system(), platform.machine()) == ("Linux", "x86_64")
+
+
+def shown(source: Path, folder: Path) -> str:
+    """Run a notebook in a folder; return its file with plain outputs: what its widgets show stands without them, as
+    pages that only render a notebook leave widgets out."""
+    asked = nbformat.read(source, as_version=4)
+    notebook = run_notebook(asked, folder)
+    state = notebook.metadata.get("widgets", {}).get(_WIDGET.format("state"), {}).get("state", {})
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            kept = [] if VARIES in cell.metadata.get("tags", ()) else cell.outputs
+            cell.outputs = [plain for output in kept for plain in _plain(output, state)]
+    notebook.metadata = asked.metadata
+    return nbformat.writes(notebook) + "\n"
+
+
+def run_notebook(notebook: nbformat.NotebookNode, folder: Path) -> nbformat.NotebookNode:
+    """Return a notebook after all its cells ran in a folder."""
+    notebook = deepcopy(notebook)
+    with TemporaryDirectory(prefix="octopus-") as own:
+        # Not by ports: kernels find free ones and open them later, and another program may have taken one by then.
+        kernel = {"transport": "ipc", "connection_file": str(Path(own, "kernel.json"))}
+        NotebookClient(
+            notebook,
+            timeout=300,  # s, of a cell
+            kernel_name="python3",
+            resources={"metadata": {"path": str(folder)}},
+            record_timing=False,
+            coalesce_streams=True,
+            config=Config(KernelManager=kernel),
+        ).execute(env=os.environ | {"IPYTHONDIR": own})
+    return notebook
+
+
+def _plain(output: dict, state: dict) -> Iterator[nbformat.NotebookNode]:
+    """Yield an output, or those within the widgets that it shows."""
+    if view := output.get("data", {}).get(_WIDGET.format("view")):
+        widget = state[view["model_id"]]["state"]
+        for child in widget.get("children", ()):
+            yield from _plain({"data": {_WIDGET.format("view"): {"model_id": child.removeprefix("IPY_MODEL_")}}}, state)
+        yield from map(nbformat.from_dict, widget.get("outputs", ()))
+    else:
+        yield output

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from octopus_study.measure.machine import available_cores
 from octopus_study.report.build import build_numbers, numbers_of, vetted
 from octopus_study.report.claims import Judgement, build_claims, judge_all
-from octopus_study.report.committed import write_committed
+from octopus_study.report.committed import NOTEBOOKS, shown, write_committed
 from octopus_study.report.frame import HERE, Frame
 from octopus_study.report.outputs import build_tables, draw_all
 from octopus_study.report.runs import Run, load_runs
@@ -39,6 +39,7 @@ class Paths:
     paper: Path = Path("paper")
     build: Path = Path("paper/build")
     figures: Path = Path("figures")
+    notebooks: Path = Path("notebooks")
 
     def below(self, root: Path) -> Paths:
         """Return the same paths of a checkout elsewhere."""
@@ -89,7 +90,20 @@ class Scene:
             built = build(self.paths, None, drawn)
             draw_all(built / "numbers.csv", drawn, available_cores())
         write_committed(built, drawn, self.paths.paper, self.paths.reference, out)
+        checkout = self._checkout(built)
+        for name in NOTEBOOKS:
+            (out / name).write_text(shown(self.paths.notebooks / name, checkout), encoding="utf-8")
         return out
+
+    def _checkout(self, built: Path) -> Path:
+        """A folder like the checkout, where notebooks find the references, and what was built of them, alone."""
+        paths, root = self.paths, self.scratch / "checkout"
+        places = {"data/reference": paths.reference, "data/published": paths.published, "config": paths.claims.parent}
+        places |= {f"paper/{path.name}": path for path in paths.paper.iterdir()}
+        for name, path in {**places, "paper/build": built}.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).symlink_to(path.resolve())
+        return root
 
     @cached_property
     def frame(self) -> Frame:

@@ -5,8 +5,6 @@ import time
 
 
 class Runs:
-    """A pipeline that is ready at once."""
-
     def __init__(self, order):
         self.order = order
 

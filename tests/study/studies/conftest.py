@@ -21,7 +21,6 @@ def manifest(tmp_path_factory):
 
 @pytest.fixture(scope="package")
 def scene_manifest(tmp_path_factory):
-    """Of the generated band, for the study of satellite tiles."""
     return sample("sentinel2-b04", tmp_path_factory.mktemp("scene"))
 
 
@@ -56,8 +55,6 @@ def quick_rows(manifest, tmp_path_factory):
 
 @pytest.fixture(scope="package")
 def quick_context(manifest):
-    """The context of such a run."""
-
     def make(study, manifest=manifest, **settings):
         return make_context(study, quick_config(settings), manifest)
 

@@ -56,14 +56,12 @@ class Machine:
 
     @property
     def seconds(self) -> float:
-        """Since the machine was switched on."""
         return (self.now_ns - START_NS) * 1e-9
 
     def sleep(self, seconds: float) -> None:
         self.spend(round(seconds * 1e9), self.idle_watts)
 
     def frame(self, milliseconds: float, watts: float) -> Callable[[], None]:
-        """A method of so many milliseconds and watts."""
         return lambda: self.spend(round(milliseconds * 1e6), watts)
 
     def spend(self, nanoseconds: int, watts: float) -> None:
@@ -114,7 +112,6 @@ class Machine:
         return {"name": self.name, "scope": self.scope, **means}
 
     def collect(self) -> Trace:
-        """The sampler's part: what was read since the last call."""
         if self.seconds > self.dies_at_s:
             raise SensorError("the sampler ended with code -9")
         found = Trace(self.scope, tuple(self.samples), tuple(self.failures))
@@ -134,7 +131,6 @@ class Machine:
 
     @contextmanager
     def open_session(self, device: str) -> Iterator[PowerSession]:
-        """A session of this machine, with a real power-on test in simulated time."""
         yield self.session()
 
     def session(self) -> PowerSession:

@@ -20,14 +20,12 @@ def quick_config(settings):
 
 
 def chosen(rows: pd.DataFrame, **where: object) -> pd.DataFrame:
-    """Rows that have given values in given columns."""
     for column, value in where.items():
         rows = rows[rows[column] == value]
     return rows
 
 
 def values(rows: pd.DataFrame, **where: object) -> pd.Series:
-    """Their values, indexed by block."""
     return chosen(rows, **where).set_index("block").value
 
 

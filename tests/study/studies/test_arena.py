@@ -60,14 +60,10 @@ class Right(CropMethod):
 
 
 class Wrong(Right):
-    """Its answer is another one."""
-
     name, why_different, offset, why_no_device = "wrong", "adds one", 1.0, NOT_BY_EVENTS
 
 
 class Broken(Right):
-    """It can be made and prepared, and then fails."""
-
     name = "broken"
 
     def run(self):
@@ -86,8 +82,6 @@ class Lazy(Right):
 
 
 class Careless(Right):
-    """The last crop of its batch is another one."""
-
     name = "careless"
 
     def run(self):
@@ -96,8 +90,6 @@ class Careless(Right):
 
 
 class Across(Right):
-    """It reads across the edge of a box."""
-
     name, edge = "across", "image"
 
     def __init__(self, job):
@@ -106,8 +98,6 @@ class Across(Right):
 
 
 class Vandal(Right):
-    """It writes into the frame that all methods read."""
-
     name = "vandal"
 
     def run(self):
@@ -116,8 +106,6 @@ class Vandal(Right):
 
 
 class Absent(Right):
-    """Its library is not there."""
-
     name = "absent"
 
     def __init__(self, job):
@@ -151,25 +139,15 @@ def batch(context, fakes):
     return made
 
 
-@pytest.fixture
-def kernels(batch):
-    """The comparison of the device layer; on a CPU it is there only to be tested, by the host's clock."""
-    case = Case("arena", "synthetic-visdrone", "visdrone", 5)
-    return dataclasses.replace(layers(case, "cuda")[0], layer="host")
+CASE = Case("arena", "synthetic-visdrone", "visdrone", 5)
 
 
-@pytest.fixture
-def whole():
-    """Those of the layers `host` and `pipeline`."""
-
-    def comparison(layer):
-        return Comparison(Case("arena", "synthetic-visdrone", "visdrone", 5), "end_to_end", layer, arena_layers.names())
-
-    return comparison
+def whole(layer):
+    return Comparison(CASE, "end_to_end", layer, arena_layers.names())
 
 
 def answers(rows):
-    return {row.method: row.answer for row in rows if row.quantity != "discarded_blocks"}
+    return {row.method: row.answer for row in rows if row.unit == "ms"}
 
 
 def nearest(self, x1, y1, x2, y2, item):
@@ -215,7 +193,7 @@ def test_uniform_boxes_are_those_of_the_seed_and_the_first_stay_the_same():
         uniform_boxes(1, 200, 1080, 256, 42)
 
 
-def test_baselines_are_judged_by_the_reference(batch, whole):
+def test_baselines_are_judged_by_the_reference(batch):
     found = answers(batch.rows(whole("host")))
     assert found["right"] == "same"
     assert found["wrong"] == "different: adds one" and found["wrong"].error == pytest.approx(1, rel=0.1)
@@ -224,31 +202,32 @@ def test_baselines_are_judged_by_the_reference(batch, whole):
     assert found["vandal"] == "different: it wrote into the frame"
 
 
-def test_every_crop_is_compared_and_on_poisoned_memory(batch, whole):
+def test_every_crop_is_compared_and_on_poisoned_memory(batch):
     found = answers(batch.rows(whole("host")))
     assert "NaN" in found["lazy"]
     assert found["careless"].startswith("different: by as much as 1")
 
 
-def test_who_reads_across_the_edge_is_judged_by_a_reference_that_does_so(batch, whole):
+def test_who_reads_across_the_edge_is_judged_by_a_reference_that_does_so(batch):
     assert answers(batch.rows(whole("host")))["across"] == "same"
     batch.expected = dict.fromkeys(EDGES, batch.expected["box"])
     assert answers(batch.rows(whole("host")))["across"].startswith("different")
 
 
 def test_one_mean_and_one_deviation_have_a_batch_of_their_own(context, fakes, monkeypatch):
-    case, seen, run = Case("arena", "synthetic-visdrone", "visdrone-onescale", 5), set(), Right.run
+    case, seen, run = CASE._replace(workload="visdrone-onescale"), set(), Right.run
     monkeypatch.setattr(Right, "run", lambda self: (seen.add((self.job.mean, self.job.std)), run(self)))
     part = Part(one_scale, (Comparison(case, "end_to_end", "host", ("octopus", "right", "absent")),))
-    found = answers(row for row in part.rows(context) if row.unit == "ms")
+    found = answers(part.rows(context))
     assert found == {
         "octopus": "same", "octopus-again": "same", "right": "same", "absent": "unavailable: absent is not installed",
     }  # fmt: skip
     assert seen == {((0.0,) * 3, (255.0,) * 3)}
 
 
-def test_the_device_layer_takes_who_can_be_seen_and_the_write_bounds(batch, kernels):
-    found = answers(arena_layers.device_rows(batch, kernels))
+def test_the_device_layer_takes_who_can_be_seen_and_the_write_bounds(batch):
+    # On a CPU the comparison is there only to be tested, by the host's clock.
+    found = answers(arena_layers.device_rows(batch, dataclasses.replace(layers(CASE, "cuda")[0], layer="host")))
     assert found["octopus"] == found["octopus-again"] == found["octopus-fp16"] == found["right"] == "same"
     assert found["write-bound"] == found["write-bound-fp16"] == "n/a"
     assert found["wrong"] == f"unavailable: {NOT_BY_EVENTS}"
@@ -275,7 +254,7 @@ class Locked:
         self.result.fill(np.nan)
 
 
-def test_the_pipeline_layer_checks_what_comes_back(batch, whole):
+def test_the_pipeline_layer_checks_what_comes_back(batch):
     batch.locked = Locked(batch.job)
     rows = batch.rows(whole("pipeline"))
     found = answers(rows)
@@ -307,7 +286,7 @@ def test_the_slowest_are_left_out_until_the_rest_fits_and_never_the_base_or_open
     assert too_slow({"octopus": 1.0, "opencv": 50.0, "quick": 0.1}, 20, 10).keys() == {"quick"}
 
 
-def test_what_is_too_slow_gets_a_row(batch, whole):
+def test_what_is_too_slow_gets_a_row(batch):
     settings = batch.context.config.arena.model_copy(update={"least_blocks_seconds": 0.0})
     config = batch.context.config.model_copy(update={"arena": settings})
     batch.context = dataclasses.replace(batch.context, config=config)
@@ -353,9 +332,8 @@ def test_memory_is_measured_in_a_process_of_its_own(context, fakes):
     changed = context.config.model_copy(update={"arena": settings, "crop": crop})
     asked = dataclasses.replace(context, config=changed)
     missing = dict.fromkeys(set(arena_layers.names()) - {"octopus"}, "not asked for")
-    part = Part(None, memory.comparisons(Case("arena", "synthetic", "visdrone", 6), arena_layers.names()))
-    batches = Batches(None, least=6)
     case, layer = Case("arena", "synthetic", "visdrone", 6), ("host", "end_to_end", "ms")
+    part, batches = Part(None, memory.comparisons(case, arena_layers.names())), Batches(None, least=6)
     gaps = [unavailable(case, name, *layer, why) for name, why in missing.items()]
     batches.recall([case.row("octopus", *layer, 1.0), *gaps])
     assert batches.missing == missing  # as after a run that was taken up again
@@ -417,10 +395,6 @@ def planned(context):
     return [comparison for part in chain(*every) for comparison in part.comparisons]
 
 
-def timed_answers(rows):
-    return {row.method: row.answer for row in rows if row.unit == "ms"}
-
-
 def part_of(context, name, count):
     found = (part for part in variants.parts(context) if part.case[2:4] == (f"{variants.PREFIX}-{name}", count))
     return next(found)
@@ -447,10 +421,8 @@ def test_claims_name_what_is_planned(on_gpu):
 @pytest.mark.parametrize("name", FAST)
 def test_a_variant_is_right_and_beside_its_bounds(context, name):
     for count in variants.VARIANTS[name].counts(context)[:1]:
-        found = timed_answers(part_of(context, name, count).rows(context))
-        assert found == {
-            "octopus": "same", "octopus-again": "same", "write-bound": "n/a"
-        }  # fmt: skip
+        found = answers(part_of(context, name, count).rows(context))
+        assert found == {"octopus": "same", "octopus-again": "same", "write-bound": "n/a"}
 
 
 @pytest.mark.parametrize(
@@ -465,7 +437,7 @@ def test_an_answer_to_other_options_is_seen(context, monkeypatch, name, options)
         return right(self, every)
 
     monkeypatch.setattr(variants.OfVariant, "right", asked_otherwise)
-    found = timed_answers(part_of(context, name, variants.VARIANTS[name].counts(context)[0]).rows(context))
+    found = answers(part_of(context, name, variants.VARIANTS[name].counts(context)[0]).rows(context))
     assert found["octopus"].startswith("different: by as much as")
 
 
@@ -485,7 +457,7 @@ def test_nv12_there_and_back_is_the_library_s():
 def test_on_a_gpu_octopus_is_right(quick_context, module):
     context = quick_context("arena", device="cuda")
     for part in module.parts(context):
-        found = timed_answers(part.rows(context))
+        found = answers(part.rows(context))
         own = {name: answer for name, answer in found.items() if name.startswith("octopus")}
         assert set(own.values()) == {"same"}, part.case
         # Whoever is there has a time, and who reads the same NV12 the same answer.

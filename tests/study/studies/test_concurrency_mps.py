@@ -50,6 +50,10 @@ def pretended(tmp_path, monkeypatch):
     return write
 
 
+def process_of(daemon):
+    return int((Path(daemon.environment["CUDA_MPS_PIPE_DIRECTORY"]) / mps.PID_FILE).read_text())
+
+
 def alive(process):
     """Whether a process runs; one that has ended and still waits for its exit status to be read does not."""
     try:
@@ -72,7 +76,7 @@ def test_clients_that_are_attached_are_proved(pretended):
         assert daemon.clients() == set()
         clients.write_text("101\n102\n")
         assert daemon.wait_for([102, 101]) == ""
-        process = int((folder / mps.PID_FILE).read_text())
+        process = process_of(daemon)
         assert alive(process)
     assert log.read_text().splitlines()[-1] == "quit"
     assert not folder.exists()
@@ -105,7 +109,7 @@ def test_a_daemon_that_does_not_quit_is_ended(pretended, monkeypatch):
     pretended(end=":")
     monkeypatch.setattr(mps, "QUIT_SECONDS", 0.2)
     with Mps() as daemon:
-        process = int((Path(daemon.environment["CUDA_MPS_PIPE_DIRECTORY"]) / mps.PID_FILE).read_text())
+        process = process_of(daemon)
     assert mps._gone(process, 5.0)
 
 
@@ -113,7 +117,7 @@ def test_a_study_that_is_terminated_leaves_no_daemon(pretended):
     pretended()
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit, match="143"), Mps() as daemon:
-        process = int((Path(daemon.environment["CUDA_MPS_PIPE_DIRECTORY"]) / mps.PID_FILE).read_text())
+        process = process_of(daemon)
         signal.raise_signal(signal.SIGTERM)
     assert not alive(process)
     assert signal.getsignal(signal.SIGTERM) is before

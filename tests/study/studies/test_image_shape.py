@@ -24,24 +24,21 @@ def torch(monkeypatch):
 
 @pytest.fixture
 def on_gpu(torch, monkeypatch):
-    """The device's time is the host's."""
     monkeypatch.setattr(forwards, "clock", lambda: HostClock(layer="device"))
 
 
 def measured(orders, folder):
-    """All orders, in this process."""
     return [row for order in orders for row in forwards.measure(order, folder)]
 
 
 def orders(folder, methods=denoisers.METHODS, compared=True):
     image = np.random.default_rng(0).integers(0, 256, (64, 136, 3), np.uint8)
     np.save(folder / "image.npy", image)
+    given = ("synthetic", "drunet-interventions", "drunet")
     return [
-        forwards.Order(
-            "synthetic", "drunet-interventions", "drunet", method, [68, 128], BUDGET, 42, 100 * number, compared
-        )
+        forwards.Order(*given, method, [68, 128], BUDGET, 42, 100 * number, compared)
         for number, method in enumerate(methods)
-    ]  # fmt: skip
+    ]
 
 
 def by_method(rows, quantity, width):

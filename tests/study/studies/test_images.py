@@ -79,7 +79,8 @@ def test_the_references_are_near_each_other_and_not_the_same():
 def test_a_wrong_level_nothing_at_all_and_a_written_image_are_told():
     made = job()
     mean, std = (np.repeat(np.float32(values), tasks.ROW // 3) for values in made.normal)
-    right = (arranged_all(made) - mean) / std
+    assert made.checked == [0, 1, 2]
+    right = (np.rint(made.expected(ONCE)) - mean) / std
 
     def answer(run):
         made.out.fill(np.nan)
@@ -102,8 +103,6 @@ def test_a_wrong_level_nothing_at_all_and_a_written_image_are_told():
 
 
 class Held:
-    """An image on a pretended device."""
-
     def __init__(self, image):
         self.image = np.array(image)
 
@@ -117,12 +116,9 @@ class Held:
 @pytest.mark.parametrize("name", ["working", "interleaved"])
 def test_an_image_that_is_written_on_the_device_is_told_and_mended(name):
     made = ImageJob(job().images, ROWS, "cuda")
-    copies = {
-        "working": [Held(image.transpose(2, 0, 1)) for image in made.images],
-        "interleaved": [Held(image) for image in made.images],
-    }
-    made.__dict__.update(copies)
-    written = copies[name][1]
+    made.__dict__["working"] = [Held(image.transpose(2, 0, 1)) for image in made.images]
+    made.__dict__["interleaved"] = [Held(image) for image in made.images]
+    written = getattr(made, name)[1]
     before = written.copy_to_host()
 
     def writes():
@@ -134,11 +130,6 @@ def test_an_image_that_is_written_on_the_device_is_told_and_mended(name):
     assert check(writes) == "different: it wrote into its images"
     assert np.array_equal(written.image, before)
     assert check(lambda: None) == "same"
-
-
-def arranged_all(made):
-    assert made.checked == [0, 1, 2]
-    return np.rint(made.expected(ONCE))
 
 
 @pytest.mark.parametrize("task", [ROWS, BATCH])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from quick import chosen, values
 
 from octopus import otsu_threshold
 from octopus_study.data.distributions import satellite_tiles
@@ -28,31 +29,22 @@ def context(quick_context, scene_manifest):
     return quick_context("satellite", scene_manifest)
 
 
-def values(rows, workload):
-    """By method and quantity, of what is only counted."""
-    chosen = rows[(rows.workload == workload) & (rows.layer == "deterministic")]
-    return chosen.drop_duplicates(["method", "quantity"]).set_index(["method", "quantity"]).value
-
-
-def series(rows, method, quantity):
-    return rows[(rows.method == method) & (rows.quantity == quantity)].sort_values("block").value.to_numpy()
-
-
 def test_kept_tiles_are_those_of_numpy(rows, scene_manifest):
     pixels = load_scene(scene_manifest).pixels
     tiles = satellite_tiles(pixels.shape[1], pixels.shape[0])
     means = np.array([pixels[y1:y2, x1:x2].mean() / 10_000 for x1, y1, x2, y2 in tiles.tolist()])
     window = rows[rows.workload == "window-uint16"]
     for name, side in zip(satellite.SIDES, tiles.T, strict=True):
-        assert np.array_equal(series(window, "tiles", name), side)
-    assert np.array_equal(series(window, "fixed", "tile_kept"), means > 0.35)
-    assert np.array_equal(series(window, "otsu", "tile_kept"), means > otsu_threshold(means))
+        assert np.array_equal(values(window, method="tiles", quantity=name), side)
+    assert np.array_equal(values(window, method="fixed", quantity="tile_kept"), means > 0.35)
+    assert np.array_equal(values(window, method="otsu", quantity="tile_kept"), means > otsu_threshold(means))
     assert set(rows.status[rows.quantity == "kept_tiles"]) == {"same"}
 
 
 def test_bytes_follow_from_pixels_and_times_from_the_downlink(rows):
     for workload, pixel in (("window-uint16", 2), ("window-rgb8", 3)):
-        found = values(rows, workload)
+        counted = chosen(rows, workload=workload, layer="deterministic").drop_duplicates(["method", "quantity"])
+        found = counted.set_index(["method", "quantity"]).value
         assert found["scene", "scene_bytes"] == 1_000_000 * pixel
         assert found["scene", "scene_downlink_time"] == 1_000_000 * pixel * 8 / 2e6
         for rule in RULES:

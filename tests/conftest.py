@@ -4,9 +4,10 @@ import fcntl
 import gc
 import json
 import os
+import resource
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,21 +16,10 @@ import pytest
 os.environ.setdefault("MPLBACKEND", "Agg")
 ROOT = Path(__file__).resolve().parents[1]
 # What takes longest begins first: in several processes the last file to begin decides when the tests end.
-LONGEST = (
-    "test_workflow.py",
-    "test_figures.py",
-    "test_contract.py",
-    "test_damaged_rows.py",
-    "test_verify.py",
-    "test_flow.py",
-    "test_pythons.py",
-    "test_notebooks.py",
-    "test_selectors.py",
-    "test_cases_simulator.py",
-    "test_cases_cpu.py",
-    "test_crop_kernels.py",
-    "test_power_report.py",
-)
+LONGEST = """
+test_workflow test_figures test_contract test_damaged_rows test_verify test_flow test_pythons test_notebooks
+test_selectors test_cases_simulator test_cases_cpu test_crop_kernels test_power_report
+"""
 CAPABILITIES = {"T4": (7, 5), "Jetson Orin": (8, 7), "RTX 4090": (8, 9), "H200": (9, 0)}
 
 
@@ -41,14 +31,13 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """Folder of the repository."""
     return ROOT
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Sort the files that take longest to the beginning, the longest first."""
-    place = {name: index for index, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: place.get(item.path.name, len(place)))
+    place = {name: index for index, name in enumerate(LONGEST.split())}
+    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -79,6 +68,15 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[P
         return folder
 
     return filled
+
+
+@pytest.fixture
+def little_room() -> Iterator[None]:
+    """The system refuses files beyond 4 kB, as it does on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.fixture(params=CAPABILITIES.values(), ids=CAPABILITIES)

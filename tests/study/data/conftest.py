@@ -2,10 +2,8 @@
 
 import hashlib
 import os
-import resource
 import threading
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,17 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from octopus_study.data import download
+from octopus_study.data import download, sentinel2
 from octopus_study.data.registry import Dataset
-from octopus_study.data.sentinel2 import (
-    ATTRIBUTION,
-    SCENE_CRS,
-    Band,
-    Window,
-    pixel_digest,
-    window_transform,
-    write_band,
-)
 from octopus_study.data.synthetic import write_drone_sample
 from octopus_study.data.visdrone import content_digest
 
@@ -37,17 +26,7 @@ collect_ignore = [] if (MIRROR / "visdrone_val").is_dir() else ["test_real_data.
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Attempts follow each other at once."""
     monkeypatch.setattr(download, "BACKOFF", 0.0)
-
-
-@pytest.fixture
-def little_room() -> Iterator[None]:
-    """The system refuses files beyond 100,000 bytes, as it does on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +36,6 @@ def real_mirror() -> Path:
 
 @pytest.fixture(scope="session")
 def drone_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small data set in VisDrone's layout."""
     return write_drone_sample(tmp_path_factory.mktemp("drone") / "visdrone_val")
 
 
@@ -86,14 +64,15 @@ def drone_dataset(drone_root: Path, drone_archive: Path) -> Dataset:
 def scene(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Dataset, NDArray[np.uint16]]:
     """A mirror with a clip of the scene, the pinned window and a rim around it; its description; its pixels."""
     pixels = np.random.RandomState(2).randint(1, 9000, (1050, 1100)).astype(np.uint16)
-    transform = window_transform(Window(9700, 6900, 1100, 1050))
+    transform = sentinel2.window_transform(sentinel2.Window(9700, 6900, 1100, 1050))
+    band = sentinel2.Band(pixels, 0, transform, sentinel2.SCENE_CRS, sentinel2.ATTRIBUTION)
     mirror = tmp_path_factory.mktemp("mirror")
     (mirror / "sentinel2").mkdir()
-    write_band(mirror / "sentinel2" / "clip.tif", Band(pixels, 0, transform, SCENE_CRS, ATTRIBUTION))
+    sentinel2.write_band(mirror / "sentinel2" / "clip.tif", band)
     dataset = Dataset(
         name="sentinel2-b04", kind="sentinel2", url="http://127.0.0.1:9/B04.tif", filename="whole.tif", size=None,
-        sha256=None, content_sha256=pixel_digest(pixels[30:1030, 60:1060]), mirror="sentinel2/*.tif", licence="test",
-        citation=ATTRIBUTION,
+        sha256=None, content_sha256=sentinel2.pixel_digest(pixels[30:1030, 60:1060]), mirror="sentinel2/*.tif",
+        licence="test", citation=sentinel2.ATTRIBUTION,
     )  # fmt: skip
     return mirror, dataset, pixels
 

@@ -127,27 +127,25 @@ def test_workload_of_the_sample(tmp_path):
     assert load_workload(tmp_path / "r.json").sha256 == workload.sha256
 
 
-def first_file(kind, root):
-    return sorted((root / kind).iterdir())[0]
+def first_of(folder):
+    return min(folder.iterdir())
 
 
-@pytest.mark.parametrize(("kind", "change"), [("annotations", "1,1,20,20,1,4,0,0\n"), ("images", None)])
-def test_changed_data_are_refused(tmp_path, kind, change):
-    manifest = fetch("visdrone-val", raw_dir=tmp_path, mode="sample")
-    file = first_file(kind, tmp_path / manifest.path)
-    if change is None:
-        black = np.zeros((1080, 1920, 3), np.uint8)
-        assert cv2.imwrite(str(file), black)
-    else:
-        file.write_text(change)
-    with pytest.raises(DataError, match=r"changed since it was fetched: .* `snakemake"):
-        load_workload(tmp_path / "visdrone-val.json")
+CHANGED, GONE = r"changed since it was fetched: .* `snakemake", r"are gone from .* `snakemake --cores 1`"
+BLACK = np.zeros((1080, 1920, 3), np.uint8)
 
 
-def test_data_that_are_gone_are_refused(tmp_path):
-    manifest = fetch("visdrone-val", raw_dir=tmp_path, mode="sample")
-    shutil.rmtree(tmp_path / manifest.path)
-    with pytest.raises(DataError, match=r"are gone from .* `snakemake --cores 1`"):
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda root: first_of(root / "annotations").write_text("1,1,20,20,1,4,0,0\n"), CHANGED),
+        (lambda root: cv2.imwrite(str(first_of(root / "images")), BLACK), CHANGED),
+        (shutil.rmtree, GONE),
+    ],
+)
+def test_data_that_are_changed_or_gone_are_refused(tmp_path, spoil, message):
+    spoil(tmp_path / fetch("visdrone-val", raw_dir=tmp_path, mode="sample").path)
+    with pytest.raises(DataError, match=message):
         load_workload(tmp_path / "visdrone-val.json")
 
 

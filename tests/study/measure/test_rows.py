@@ -3,10 +3,8 @@ that a record is complete and bound to the rows beside it."""
 
 import errno
 import math
-import resource
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,29 +14,17 @@ import pytest
 
 from octopus_study.data.manifest import Manifest
 from octopus_study.errors import DataError, MeasureError
-from octopus_study.measure import (
-    Case,
-    Row,
-    machine_facts,
-    read_rows,
-    unavailable,
-    validate_provenance,
-    validate_rows,
-    write_provenance,
-    write_rows,
-)
+from octopus_study.measure import machine_facts, validate_provenance, write_provenance
 from octopus_study.measure._files import atomic_text, whole_files
 from octopus_study.measure.digest import CODE
 from octopus_study.measure.provenance import claims_rules, command_line, git_state, provenance
-from octopus_study.measure.rows import COLUMNS, one_line
+from octopus_study.measure.rows import COLUMNS, Case, Row, one_line, read_rows, unavailable, validate_rows, write_rows
 from octopus_study.measure.schema import load_schema
 from octopus_study.status import Answer
 
 CASE = Case("stage_timing", "visdrone-val", "visdrone", 100)
 REFERENCE = Path(__file__).parents[3] / "data/reference"
 GOOD = CASE.row("octopus", "host", "end_to_end", "ms", 1.25, answer="same")
-
-
 FIRST = "study,dataset,workload,n,method,layer,quantity,unit,block,value,answer"
 
 
@@ -139,18 +125,7 @@ def test_reasons_are_folded_into_one_short_line():
     assert one_line("a \t b") == "a b"
 
 
-ROWS = [Case("s", "d", "w", 1).row("m", "host", "time", "ms", 1.0, block=block) for block in range(1000)]
-
-
-@contextmanager
-def little_room(size: int = 4096) -> Iterator[None]:
-    """Let the system refuse files beyond a size, as it does on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+ROWS = [CASE.row("m", "host", "time", "ms", 1.0, block=block) for block in range(1000)]
 
 
 def write_text(path: Path) -> None:
@@ -171,12 +146,11 @@ WRITERS: dict[str, tuple[str, Callable[[Path], object]]] = {
 }
 
 
+@pytest.mark.usefixtures("little_room")
 @pytest.mark.parametrize(("name", "write"), WRITERS.values(), ids=WRITERS)
-def test_a_full_disk_is_one_error_and_leaves_what_was_there(
-    name: str, write: Callable[[Path], object], tmp_path: Path
-) -> None:
+def test_a_full_disk_is_one_error_and_leaves_what_was_there(name, write, tmp_path):
     (tmp_path / name).write_text("old")
-    with pytest.raises(DataError, match=r"Can't write into .*Is the disk full"), little_room():
+    with pytest.raises(DataError, match=r"Can't write into .*Is the disk full"):
         write(tmp_path / name)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "old")]
 
@@ -194,7 +168,6 @@ START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 END = START + timedelta(minutes=3)
 MANIFEST = Manifest("visdrone-val", False, "raw/visdrone", "a" * 64, "mirror", "", "", "", "")
 CONFIG = {"seed": 42, "measure": {"min_blocks": 20}, "mirror": "/home/me/mirror", "raw_dir": "data/raw"}
-ROW = Case("stage_timing", "visdrone-val", "visdrone", 100).row("octopus", "host", "end_to_end", "ms", 1.0)
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +178,7 @@ def record():
 
 @pytest.fixture
 def stored(record, tmp_path):
-    write_rows(tmp_path / "stage_timing.csv", [ROW])
+    write_rows(tmp_path / "stage_timing.csv", [GOOD])
     return write_provenance(tmp_path / "stage_timing.json", record)
 
 
@@ -220,7 +193,7 @@ def test_a_stored_record_is_valid_comes_back_and_keeps_no_path_of_this_machine(s
 
 def test_rows_that_were_changed_afterwards_are_found_out(stored):
     table = stored.with_suffix(".csv")
-    table.write_text(table.read_text().replace(",1.0,", ",0.5,"))
+    table.write_text(table.read_text().replace(",1.25,", ",0.5,"))
     with pytest.raises(MeasureError, match=r"stage_timing\.csv was changed after it was measured"):
         validate_provenance(stored)
 
@@ -283,7 +256,6 @@ def test_a_command_keeps_no_folder_of_this_machine(arguments, expected, tmp_path
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A clean checkout with packages of one file."""
     folder = tmp_path / "checkout"
     for package in CODE:
         (folder / package).mkdir(parents=True)

@@ -56,7 +56,6 @@ def colours_halved():
 
 
 def cropped(edge):
-    """Octopus' answer, in float64."""
     return reference.crop_resize(FRAME, BOXES, SIZE, np.array(MEAN), np.array(STD), edge=edge)
 
 
@@ -89,7 +88,6 @@ def levels(found, right):
 
 
 def make(name, device):
-    """The method, or the reason why there is none."""
     try:
         return make_method(name, job(device))
     except Unavailable as reason:

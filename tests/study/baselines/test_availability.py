@@ -94,7 +94,6 @@ def mirrored(folder, content=CONTENT):
 
 
 def nvcc(folder, monkeypatch, script):
-    """A compiler that is a script."""
     place = folder / "bin"
     place.mkdir()
     (place / "nvcc").write_text(f"#!/bin/sh\n{script}\n")

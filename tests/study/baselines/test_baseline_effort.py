@@ -22,7 +22,6 @@ from octopus_study.baselines.torch_methods import COMPILED, GridSample, GridSamp
 
 
 def bare(kind, **attributes):
-    """A method without its library."""
     made = object.__new__(kind)
     made.job = SimpleNamespace(
         frame=FRAME, boxes=BOXES, size=SIZE, mean=MEAN, std=STD, on_gpu=False, count=len(BOXES),

@@ -16,9 +16,7 @@ from octopus_study.baselines.fused import OctopusOnGpu
 from octopus_study.baselines.method import CropMethod
 from octopus_study.baselines.published import Published, build_metadata
 
-REASONS = (
-    "is not installed", "can't be loaded", "has no CUDA provider", "is C++", "can't be fetched",
-)  # fmt: skip
+REASONS = ("is not installed", "can't be loaded", "has no CUDA provider", "is C++", "can't be fetched")
 ON_THE_CPU = (
     "octopus", "octopus-image", "published", "n-launches", "n-launches-fused", "opencv", "opencv-table-threads",
     "padded-onnxruntime",
@@ -26,7 +24,6 @@ ON_THE_CPU = (
 
 
 def installed(name):
-    """Whether the library of a method is here."""
     library = next(row.library for row in names.CROP_METHODS if row.name == name)
     packages = [package for each in names.LIBRARIES if each.name == library for package in each.packages]
     for package in packages:

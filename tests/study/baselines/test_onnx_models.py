@@ -24,11 +24,8 @@ from octopus_study.baselines.onnx_runtime import OnnxRuntimeSession
 from octopus_study.names import arena_methods
 from octopus_study.reference import crops as reference
 
-BOTH = pytest.mark.parametrize("write", [padded_model, grid_sample_model])
-
 
 def execute(model, **inputs):
-    """Any shapes, on the CPU."""
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     return session.run(None, inputs)[0]
 
@@ -59,7 +56,7 @@ def test_a_session_reads_and_writes_the_memory_it_is_bound_to():
     assert levels(out, right) < 0.02
 
 
-@BOTH
+@pytest.mark.parametrize("write", [padded_model, grid_sample_model])
 def test_with_known_shapes_no_node_computes_shapes(write, tmp_path):
     # On a GPU such nodes would be left for the CPU, which the session refuses.
     options, path = onnxruntime.SessionOptions(), tmp_path / "folded.onnx"
@@ -77,8 +74,6 @@ NAMES = [name for name in arena_methods() if name.startswith("tensorrt")]
 
 
 class Context:
-    """What an engine is executed by."""
-
     def __init__(self, model: bytes) -> None:
         self.graph, self.shapes, self.addresses = onnx.load_from_string(model).graph, {}, {}
         self.session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
@@ -103,20 +98,15 @@ class Context:
 
     def _memory(self, name, shape, kind):
         dtype = onnx.helper.tensor_dtype_to_np_dtype(kind)
-        count = int(np.prod(shape)) * dtype.itemsize
-        return (
-            np.ctypeslib.as_array((ctypes.c_ubyte * count).from_address(self.addresses[name]))
-            .view(dtype)
-            .reshape(shape)
-        )
+        memory = (ctypes.c_ubyte * (int(np.prod(shape)) * dtype.itemsize)).from_address(self.addresses[name])
+        return np.ctypeslib.as_array(memory).view(dtype).reshape(shape)
 
 
 @pytest.fixture
 def trt(monkeypatch):
     """A module `tensorrt` whose plan is the model itself, and a job of the host that passes for one of a GPU."""
-    module = MagicMock(
-        spec=ModuleType("tensorrt"), __file__="tensorrt/__init__.py", __version__="10", __spec__=object()
-    )
+    facts = {"__file__": "tensorrt/__init__.py", "__version__": "10", "__spec__": object()}
+    module = MagicMock(spec=ModuleType("tensorrt"), **facts)
     parser, builder = MagicMock(), MagicMock()
     module.OnnxParser = lambda network, logger: parser
     module.Builder = lambda logger: builder

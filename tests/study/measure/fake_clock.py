@@ -1,6 +1,6 @@
 """A clock whose methods say how long they took, so that the runner can be tested without waiting."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
@@ -35,17 +35,13 @@ class FakeClock:
         return self.now
 
 
-def steady(name: str, times: Iterable[float] | float, calls: list[str] | None = None) -> Method:
-    """Make a method that takes the given milliseconds, over and over, and notes its calls."""
-    values = [times] if isinstance(times, int | float) else list(times)
-    count = 0
+def steady(name: str, milliseconds: float, calls: list[str] | None = None) -> Method:
+    """Make a method that takes the given milliseconds each time, and notes its calls."""
 
     def run() -> float:
-        nonlocal count
         if calls is not None:
             calls.append(name)
-        count += 1
-        return values[(count - 1) % len(values)]
+        return milliseconds
 
     return Method(name, run)
 

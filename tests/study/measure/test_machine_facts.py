@@ -127,6 +127,8 @@ def test_identities_are_digests_that_differ_between_hosts(gpu, monkeypatch, tmp_
 def test_only_slowdowns_are_reasons(gpu, mask, reasons):
     gpu(h200(nvmlDeviceGetCurrentClocksEventReasons=mask))
     assert throttle_reasons() == reasons
+    watcher = GpuThrottle()
+    assert watcher.readable and watcher() == (", ".join(reasons) or None)
 
 
 @pytest.mark.parametrize("readings", [None, FakeNvml()])
@@ -137,13 +139,6 @@ def test_a_gpu_that_does_not_tell_is_unreadable_and_not_unthrottled(gpu, reading
     assert not watcher.readable
     assert watcher() is None
     assert not HostClock(throttle=watcher).watches_throttling
-
-
-def test_the_reason_of_the_moment_is_told(gpu):
-    gpu(h200(nvmlDeviceGetCurrentClocksEventReasons=0x4))
-    watcher = GpuThrottle()
-    assert watcher.readable
-    assert watcher() == "power cap"
 
 
 def test_a_slowdown_that_is_over_is_still_counted(gpu, monkeypatch):

@@ -111,18 +111,16 @@ CASE = Case("stage_timing", "synthetic-visdrone", "visdrone", 100)
 SLACK = 2 * MIB  # the kernel counts pages per CPU and sums them up late
 
 
-def test_the_growth_is_that_of_the_run_alone():
-    lines = measure_memory("worker_targets:blocks", kwargs={"keep": 48, "fixed": 32})
-    assert lines.payload == 48 * MIB
-    assert abs(lines.device_delta - 48 * MIB) < SLACK
-    assert lines.fixed > 32 * MIB
-    assert lines.allocator_peak is None
-
-
-def test_temporaries_count_on_a_cpu():
-    lines = measure_memory("worker_targets:blocks", kwargs={"keep": 8, "scratch": 64, "allocator": 77})
-    assert abs(lines.device_delta - 64 * MIB) < SLACK
-    assert lines.allocator_peak == 77
+@pytest.mark.parametrize(
+    ("given", "growth", "fixed", "peak"),
+    [({"keep": 48, "fixed": 32}, 48, 32, None), ({"keep": 8, "scratch": 64, "allocator": 77}, 64, 0, 77)],
+    ids=["of the run alone", "of temporaries, on a CPU"],
+)
+def test_the_growth_is_measured(given, growth, fixed, peak):
+    lines = measure_memory("worker_targets:blocks", kwargs=given)
+    assert (lines.payload, lines.allocator_peak) == (given["keep"] * MIB, peak)
+    assert abs(lines.device_delta - growth * MIB) < SLACK
+    assert lines.fixed > fixed * MIB
 
 
 def test_garbage_of_the_imports_does_not_hide_the_growth():

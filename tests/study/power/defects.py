@@ -10,6 +10,7 @@ MODULE = "module_vdd_in"
 POWER, ENERGY, NET = "power_mean", "energy_per_frame", "energy_per_frame_net"
 COUNTER, INTEGRAL = "window_energy_counter", "window_energy_integral"
 BACK_TO_BACK = {"layer": "back_to_back"}
+OWN, OTHER = (BACK_TO_BACK | {"method": method} for method in ("octopus", "published"))
 IDLE = {"layer": "idle", "method": "idle"}
 
 
@@ -44,7 +45,7 @@ def in_other_units(factor: float) -> Callable[[PowerRun], None]:
 
 
 def energy_of_another_run(run: PowerRun) -> None:
-    run.scale(1.04, (POWER, ENERGY), **BACK_TO_BACK, method="published")
+    run.scale(1.04, (POWER, ENERGY), **OTHER)
     run.drop(quantity=NET)
 
 
@@ -108,16 +109,10 @@ DEFECTS = {
     "a gap without a reason": Defect(
         "missing-not-zero", lambda run: run.put("value", None, only=2, quantity="energy_uncertainty")
     ),
-    "power of another run": Defect(
-        "power-times-time", lambda run: run.scale(1.04, POWER, **BACK_TO_BACK, method="published")
-    ),
-    "time of another run": Defect(
-        "same-window", lambda run: run.scale(0.9, "time_per_frame", **BACK_TO_BACK, method="octopus")
-    ),
+    "power of another run": Defect("power-times-time", lambda run: run.scale(1.04, POWER, **OTHER)),
+    "time of another run": Defect("same-window", lambda run: run.scale(0.9, "time_per_frame", **OWN)),
     "energy of another run": Defect("same-window", energy_of_another_run),
-    "energy without a time": Defect(
-        "same-window", lambda run: run.drop(**BACK_TO_BACK, method="published", quantity="time_per_frame")
-    ),
+    "energy without a time": Defect("same-window", lambda run: run.drop(**OTHER, quantity="time_per_frame")),
     "energy that nothing measured": Defect(
         "same-window", lambda run: run.drop(**BACK_TO_BACK, quantity=(COUNTER, INTEGRAL))
     ),
@@ -130,9 +125,7 @@ DEFECTS = {
     "no trace": Defect("trace-agrees", lambda run: run.drop(layer="trace")),
     "windows of few updates": Defect("window-length", lambda run: run.power["selftest"].update(update_seconds=0.2)),
     "frames that come late": Defect("frame-rate", lambda run: setattr(run, "frame_rate", 30.0), {"frame_rate": 29.0}),
-    "an arm that lost a window": Defect(
-        "window-count", lambda run: run.drop(**BACK_TO_BACK, method="octopus", n=100, block=2, quantity=ENERGY)
-    ),
+    "an arm that lost a window": Defect("window-count", lambda run: run.drop(**OWN, n=100, block=2, quantity=ENERGY)),
     "net of an idle that drifted": Defect("idle-drift", net_although_idle_drifted, {"idle_drift": 0.08, "watts": high}),
     "net of an idle known on one side": Defect("idle-drift", lambda run: run.drop(**IDLE, block=1)),
     "net of an idle from elsewhere": Defect("net-of-idle", lambda run: run.scale(1.3, NET)),

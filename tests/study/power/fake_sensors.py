@@ -27,7 +27,6 @@ class JetsonTree:
         self.set_watts(5.73)
 
     def write(self, name: str, value: object) -> None:
-        """Write one file of the chip."""
         _write(self.chip / name, value, self.shared)
 
     def set_watts(self, watts: float) -> None:
@@ -76,7 +75,6 @@ class FakeBoard:
         self._rest = 0.0
 
     def add_joules(self, joules: float) -> None:
-        """Let the counter count."""
         whole, self._rest = divmod(joules * 1e3 + self._rest, 1)
         self.counter_mj += int(whole)
 

@@ -45,7 +45,6 @@ class Bench(Machine):
         return replace(self.source.read(), at_ns=self.now_ns, took_ns=1_000_000)
 
     def test(self) -> SelfTest:
-        """Run the power-on test of the source."""
         return power_on_test(self.source, self.collect, self.load, clock=self)
 
 
@@ -117,16 +116,17 @@ def board(
     return Bench(apply, lambda: SourceSpec("nvml").open(fake, "board"))
 
 
-def forbid(patch: pytest.MonkeyPatch, name: str) -> None:
-    """Let a file answer as to a user who may not read it; tests may run as root, whom no mode stops."""
+def current_forbidden(folder: Path, patch: pytest.MonkeyPatch) -> Bench:
+    """A file answers as to a user who may not read it; tests may run as root, whom no mode stops."""
     healthy = Path.read_text
 
     def read_text(path: Path, *arguments: object, **options: object) -> str:
-        if path.name == name:
+        if path.name == "curr1_input":
             raise PermissionError(13, "Permission denied", str(path))
         return healthy(path, *arguments, **options)
 
     patch.setattr(Path, "read_text", read_text)
+    return jetson(folder)
 
 
 def no_counter(fake: FakeBoard, seconds: float) -> None:
@@ -143,12 +143,10 @@ HEALTHY: dict[str, Injection] = {
 
 # Programs that wire the files of an INA3221 wrongly.
 def as_power(name: str) -> Wire:
-    """It takes the number of a file as a power."""
     return lambda chip: Watt.from_power(hwmon.read(chip / name))
 
 
 def product(voltage: str, current: str) -> Wire:
-    """It multiplies these two files."""
     return lambda chip: Watt.from_product(hwmon.read(chip / voltage), hwmon.read(chip / current))
 
 
@@ -246,8 +244,6 @@ class Leak(Device):
 
 
 class Shared(Device):
-    """Another program draws 100 W more until half of the test is over."""
-
     def watts(self, seconds: float, working: bool) -> float:
         more = 100.0 if seconds < 10.0 else 0.0
         self.idle, self.load = 100.0 + more, 150.0 + more
@@ -291,7 +287,6 @@ BOARDS: dict[str, Callable[[FakeBoard, float], None]] = {
     "counter-elsewhere": counts(81.0),
     "counter-frozen": counts(0.0),
 }
-FORBIDDEN = {"current-forbidden": ("curr1_input", HEALTHY["INA3221 of a Jetson"])}
 
 
 # Misuse of a sensor that is itself healthy: energies without its test, or net of an idle that moved.
@@ -360,19 +355,11 @@ STORED = {
 }
 
 
-def _forbidden(name: str, healthy: Injection) -> Injection:
-    def inject(folder: Path, patch: pytest.MonkeyPatch) -> object:
-        forbid(patch, name)
-        return healthy(folder, patch)
-
-    return inject
-
-
 INJECTIONS: dict[str, Injection] = {
     **{name: lambda folder, patch, how=how: jetson(folder, *how()) for name, how in JETSONS.items()},
     **{name: lambda folder, patch, make=make: board(make()) for name, make in DEVICES.items()},
     **{name: lambda folder, patch, spoil=spoil: board(spoil=spoil) for name, spoil in BOARDS.items()},
-    **{name: _forbidden(*how) for name, how in FORBIDDEN.items()},
+    "current-forbidden": current_forbidden,
     "no-test": lambda folder, patch: idle_window(board(), PassedTest("gpu_board")),
     "test-of-another": lambda folder, patch: with_test_of_another(board()),
     "moving-idle": lambda folder, patch: moving_idle(Device(125.5, 480.0, noise=1.5)),

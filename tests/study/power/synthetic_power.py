@@ -68,7 +68,6 @@ class PowerRun:
 
     @property
     def power(self) -> dict[str, Any]:
-        """What the provenance says of power."""
         return self.extra["power"]
 
     def select(self, **conditions: Any) -> pd.Series:
@@ -91,7 +90,6 @@ class PowerRun:
         self.rows.loc[chosen if only is None else chosen[only], column] = value
 
     def drop(self, **conditions: Any) -> None:
-        """Leave the chosen rows out."""
         chosen = self.select(**conditions)
         assert chosen.any(), f"no rows with {conditions}"
         self.rows = self.rows[~chosen].reset_index(drop=True)

@@ -20,29 +20,19 @@ ROOT = Path(__file__).parents[3]
 PUBLISHED = ROOT / "data" / "published"
 REFERENCES = sorted((ROOT / "data" / "reference").glob("*/*.csv"))
 MISREAD, RELABELLED = PUBLISHED / "power_voltage_misread.csv", PUBLISHED / "power_voltage_relabelled.csv"
-SCOPES = ("gpu_board", "module_vdd_in")
 
 
 def refusing(path: Path) -> list[str]:
-    """Return the ids of the rules that refuse a table."""
     return [finding.check for finding in lint_file(path)]
 
 
-def steady(factor: float) -> PowerRun:
-    """A quick method at a fixed rate draws nearly as little as idle."""
-    return power_run(counts=(100,), watts=lambda method, n: factor + METHODS.index(method))
-
-
+WHOLE = {"counts": (50, 500, 5000), "paced_counts": (50, 5000), "again_counts": (500,)}
 HEALTHY = {
-    **{
-        scope: lambda scope=scope: power_run(
-            scope, counts=(50, 500, 5000), paced_counts=(50, 5000), again_counts=(500,)
-        )
-        for scope in SCOPES
-    },
+    "a board": lambda: power_run("gpu_board", **WHOLE),
+    "a module": lambda: power_run("module_vdd_in", **WHOLE),
     "without a sensor": no_sensor_run,
     "idle that drifted, without net energies": lambda: power_run(idle_drift=0.08, watts=high),
-    "hardly above idle at a fixed rate": lambda: steady(126.0),
+    "hardly above idle at a fixed rate": lambda: power_run(watts=lambda method, n: 126.0 + METHODS.index(method)),
     "equal powers after a passed test": lambda: power_run(watts=lambda method, n: 300.0),
 }
 
@@ -106,9 +96,7 @@ def counted_run(layer: str, factor: float) -> PowerRun:
         (counted_run, "back_to_back", 1.08, ["trace-agrees"]),
     ],
 )
-def test_readings_of_the_moment_check_steady_work_alone(
-    make, layer: str, factor: float, checks: list[str], tmp_path: Path
-) -> None:
+def test_readings_of_the_moment_check_steady_work_alone(make, layer, factor, checks, tmp_path):
     assert refusing(make(layer, factor).write(tmp_path)) == checks
 
 

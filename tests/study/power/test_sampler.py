@@ -165,9 +165,8 @@ def following(tree: JetsonTree, rise: float = 3.0) -> Callable[[], None]:
     return load
 
 
-def test_a_sensor_that_follows_is_given_with_its_proof(tmp_path: Path) -> None:
-    tree = JetsonTree(tmp_path)
-    spec = SourceSpec("ina3221", str(tmp_path))
+def test_a_sensor_that_follows_is_given_with_its_proof(tree: JetsonTree) -> None:
+    spec = SourceSpec("ina3221", str(tree.root))
     with open_session("cpu", following(tree), [spec], timing=QUICK) as session:
         assert (session.spec, session.selftest.proof().scope) == (spec, "module_vdd_in")
         assert [attempt.reason for attempt in session.attempts] == [""]
@@ -188,9 +187,8 @@ def test_the_next_candidate_is_tried_and_every_reason_is_kept(tmp_path: Path) ->
         assert "curr1_input is empty" in first.reason
 
 
-def test_a_sensor_that_does_not_follow_is_never_given(tmp_path: Path) -> None:
-    tree = JetsonTree(tmp_path)
-    spec = SourceSpec("ina3221", str(tmp_path))
+def test_a_sensor_that_does_not_follow_is_never_given(tree: JetsonTree) -> None:
+    spec = SourceSpec("ina3221", str(tree.root))
     with (
         pytest.raises(NoUsableSensor, match=r"no power sensor \(looked at INA3221: .*rises") as caught,
         open_session("cpu", following(tree, rise=-0.4), [spec], timing=QUICK),
@@ -214,8 +212,7 @@ def run_command(monkeypatch: pytest.MonkeyPatch, out: Path, root: Path, load: Ca
     return CliRunner().invoke(app, ["power-selftest", "--device", "cpu", "--out-dir", str(out)])
 
 
-def test_the_command_leaves_record_trace_and_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tree = JetsonTree(tmp_path)
+def test_the_command_leaves_record_trace_and_plot(tree, tmp_path, monkeypatch):
     result = run_command(monkeypatch, tmp_path / "out", tmp_path, following(tree))
     assert result.exit_code == 0, result.output
     assert "passed: module_vdd_in" in result.output

@@ -41,9 +41,7 @@ FILES: list[tuple[str, str, type | tuple[str, str]]] = [
 
 
 @pytest.mark.parametrize(("name", "content", "outcome"), FILES)
-def test_a_file_gives_the_type_of_its_name_or_is_refused(
-    name: str, content: str, outcome: type | tuple[str, str], tmp_path: Path
-) -> None:
+def test_a_file_gives_the_type_of_its_name_or_is_refused(name, content, outcome, tmp_path):
     chip = JetsonTree(tmp_path).chip
     (chip / name).write_text(content, encoding="utf-8")
     if isinstance(outcome, type):
@@ -128,9 +126,7 @@ def test_voltages_and_parts_lie_beside_the_power(tmp_path: Path) -> None:
     [(5000, 4.976 * 5), (32760, 60.0), (0, 60.0), (None, 60.0)],
     ids=["set", "the chip's default", "zero", "none"],
 )
-def test_the_limit_is_the_critical_current_below_the_ceiling(
-    critical: int | None, watts: float, tmp_path: Path
-) -> None:
+def test_the_limit_is_the_critical_current_below_the_ceiling(critical, watts, tmp_path):
     tree = JetsonTree(tmp_path)
     tree.write("in1_input", 4976)
     (tree.chip / "curr1_crit").unlink()
@@ -179,9 +175,7 @@ def test_a_slice_of_a_board_has_no_power_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(("chosen", "place"), [("1,0", 1), ("GPU-8d1f2b", 0), ("MIG-3e1a", 1), ("", None), ("9", None)])
-def test_the_sensor_is_of_the_board_that_cuda_was_told_to_use(
-    chosen: str, place: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sensor_is_of_the_board_that_cuda_was_told_to_use(chosen, place, monkeypatch):
     """However CUDA_VISIBLE_DEVICES names it: the driver says where its first device is, and NVML takes that."""
     driver = SimpleNamespace(
         CUresult=SimpleNamespace(CUDA_SUCCESS=0),
@@ -230,9 +224,7 @@ def test_the_closest_sensor_of_a_device_comes_first() -> None:
     ("kind", "found"),
     [("ina3221", "module_vdd_in, power 5.7"), ("nvml", "gpu_board, power 125 W, energy counter 2421335 mJ")],
 )
-def test_the_doctor_opens_what_a_run_opens(
-    kind: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_doctor_opens_what_a_run_opens(kind, found, tmp_path, monkeypatch):
     spec = SourceSpec(kind, str(tmp_path))
     monkeypatch.setattr(_nvml, "session", lambda: None)
     missing = _opened(spec, "a machine that has it")

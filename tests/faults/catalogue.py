@@ -56,8 +56,6 @@ def _lines_of(source: str, name: str) -> tuple[int, int]:
 
 
 def _first(old: str, new: str, pattern: bool = False) -> Edit:
-    """Return an edit of the first place of a text."""
-
     def edit(source: str) -> str:
         changed = re.sub(old if pattern else re.escape(old), lambda _: new, source, count=1)
         if changed == source:
@@ -68,8 +66,6 @@ def _first(old: str, new: str, pattern: bool = False) -> Edit:
 
 
 def _of_rows(change: Callable[[list[list[str]]], None]) -> Edit:
-    """Return an edit of a table, header first."""
-
     def edit(source: str) -> str:
         rows, out = list(csv.reader(io.StringIO(source))), io.StringIO()
         change(rows)
@@ -80,7 +76,6 @@ def _of_rows(change: Callable[[list[list[str]]], None]) -> Edit:
 
 
 def _double(rows: list[list[str]]) -> None:
-    """Double the first time of Octopus."""
     value, method = rows[0].index("value"), rows[0].index("method")
     row = next(row for row in rows[1:] if row[method] == "octopus" and row[value])
     row[value] = repr(2 * float(row[value]))
@@ -98,7 +93,6 @@ def _cut(rows: list[list[str]]) -> None:
 
 
 def _flip(rows: list[list[str]]) -> None:
-    """Turn the first verdict."""
     place = rows[0].index("verdict")
     next(row for row in rows[1:] if row[place] == "reproduced")[place] = "not reproduced"
 

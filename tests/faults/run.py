@@ -40,7 +40,6 @@ class FaultResult(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The result in one line."""
         return f"{'noticed' if self.noticed else 'MISSED':<8} {self.fault:<26} {self.by}: {self.said}"
 
 

@@ -36,7 +36,6 @@ class Digest(NamedTuple):
 
 
 def stored() -> list[Digest]:
-    """Return the committed digests."""
     with open(STORED, newline="", encoding="utf-8") as stream:
         return [Digest(kind, name, int(count), digest) for kind, name, count, digest in _body(stream)]
 

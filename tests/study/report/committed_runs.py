@@ -105,10 +105,8 @@ def sign(table: Path) -> None:
     """Let the provenance of a table say that these are the rows that were measured."""
     path = table.with_suffix(".json")
     record = json.loads(path.read_text())
-    record["results"] |= {
-        "sha256": hashlib.sha256(table.read_bytes()).hexdigest(),
-        "rows": table.read_text().count("\n") - 1,
-    }
+    content = table.read_bytes()
+    record["results"] |= {"sha256": hashlib.sha256(content).hexdigest(), "rows": content.count(b"\n") - 1}
     path.write_text(json.dumps(record))
 
 

@@ -15,22 +15,20 @@ from octopus_study.report.frame import Frame
 Once = Callable[[str, Callable[[Path], object]], Path]
 
 
-def fill_runs(root: Path) -> None:
-    """Write a GPU and a CPU as references, and a CPU with synthetic data as this machine."""
-    write_run(root / "reference", GPU, "gpu")
-    write_run(root / "reference", CPU, "cpu")
-    write_run(root / "results", "laptop", "cpu", synthetic=True)
-
-
 @pytest.fixture(scope="session")
 def runs(once: Once) -> Path:
     """A GPU and a CPU as references, and a CPU with synthetic data as this machine."""
-    return once("runs", fill_runs)
+
+    def fill(root: Path) -> None:
+        write_run(root / "reference", GPU, "gpu")
+        write_run(root / "reference", CPU, "cpu")
+        write_run(root / "results", "laptop", "cpu", synthetic=True)
+
+    return once("runs", fill)
 
 
 @pytest.fixture(scope="session")
 def full(runs: Path, once: Once) -> Path:
-    """A report with this machine and both references."""
     return once("full", lambda folder: build_report(folder, runs / "results" / "laptop", runs / "reference"))
 
 
@@ -71,7 +69,6 @@ def drawn(once: Once, request: pytest.FixtureRequest) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def all_figures(drawn: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of all figures of the full report, as PDF."""
     folder = tmp_path_factory.mktemp("figures")
     for name in outputs.figures():
         shutil.copy(drawn(name).with_suffix(".pdf"), folder)
@@ -80,14 +77,11 @@ def all_figures(drawn: Callable[..., Path], tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(scope="session")
 def numbers(full: Path) -> Frame:
-    """The numbers of the full report."""
     return Frame.read(full / "numbers.csv")
 
 
 @pytest.fixture
 def make_numbers(tmp_path: Path) -> Callable[..., Frame]:
-    """Build the numbers of given folders."""
-
     def make(results: Path | None, reference: Path | None) -> Frame:
         return Frame.read(build_numbers(results, reference, PUBLISHED, tmp_path / "numbers.csv"))
 

@@ -57,7 +57,6 @@ def lines(folder: Path, name: str) -> list[list[str]]:
 
 
 def caption(folder: Path, name: str) -> str:
-    """Return the caption of a table in a report's folder."""
     return (folder / "tables" / f"{name}.md").read_text(encoding="utf-8").partition("\n")[0]
 
 
@@ -93,7 +92,6 @@ def draw_watched(name: str, numbers: Path, stem: Path, pdf: bool = True) -> Path
 
 
 def said(stem: Path) -> list[str]:
-    """Return the words and notes of a figure that `draw_watched` drew."""
     found: list[str] = json.loads(stem.with_suffix(".json").read_text())["said"]
     return list(filter(None, found))
 

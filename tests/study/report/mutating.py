@@ -28,14 +28,11 @@ Mutate = Callable[[pd.DataFrame], pd.DataFrame]
 
 
 class Mutation(NamedTuple):
-    """What is done to the rows of a study: its name, and how."""
-
     name: str
     apply: Mutate
 
 
 def drop(column: str, value: object) -> Mutation:
-    """Leave out the rows with a value."""
     return Mutation(f"without {column} {value}", lambda rows: rows[rows[column] != value])
 
 
@@ -62,7 +59,6 @@ def blank(seed: int) -> Mutation:
 
 
 def fixed() -> Iterator[Mutation]:
-    """Yield what is done to every study."""
     yield Mutation("one block", lambda rows: rows[rows["block"] == rows["block"].min()])
     yield Mutation("no values", lambda rows: rows.assign(value=np.nan))
     yield Mutation("nothing works", lambda rows: disable("study", rows["study"].iat[0]).apply(rows))
@@ -87,7 +83,6 @@ def chosen(rows: pd.DataFrame, count: int, seed: int = 0) -> list[Mutation]:
 
 @cache
 def real_runs(machine: str) -> dict[str, Run]:
-    """Return the committed runs of a machine by study."""
     return {run.study: run for run in load_runs(None, REFERENCE) if run.scope == machine}
 
 
@@ -102,7 +97,6 @@ def few_blocks(run: Run) -> Run:
 
 
 def damaged(run: Run, mutation: Mutation) -> Run:
-    """Return a run with other rows."""
     return dataclasses.replace(run, rows=mutation.apply(run.rows).reset_index(drop=True))
 
 

@@ -53,7 +53,6 @@ def frame(*numbers: Number, kind: str = "gpu") -> Frame:
 
 
 def one(low: float, high: float) -> Frame:
-    """Return a frame of one number with an interval."""
     return frame(number(X, "ms", (low + high) / 2, low, high, ENOUGH))
 
 
@@ -67,7 +66,6 @@ def verdict(claim: dict, numbers: Frame) -> str:
 
 
 def at(low: float, high: float, unit: str = "ms", *, blocks: int = ENOUGH, key: Key = X, **columns: object) -> Number:
-    """Return a number in the middle of its interval."""
     return number(key, unit, (low + high) / 2, low, high, blocks)._replace(**columns)
 
 

@@ -97,9 +97,7 @@ def test_ids_that_are_put_together_are_found(source: str, identifier: str, used:
     assert bool(list(uses.in_text(identifier, frame, tmp_path))) is used
 
 
-def test_tables_and_figures_are_kept_beside_the_numbers(
-    numbers: Frame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_and_figures_are_kept_beside_the_numbers(numbers, tmp_path, monkeypatch):
     """Till the numbers change: to find them anew, every table and figure is made."""
     folder = Path(shutil.copytree(numbers.folder, tmp_path / "build"))
     made = Frame.read(folder / "numbers.csv")

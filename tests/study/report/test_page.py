@@ -98,9 +98,7 @@ def test_its_parts_fit_together(elements: Elements) -> None:
     assert all(one.get("alt") for tag, one in elements.found if tag == "img")
 
 
-def test_every_claim_and_every_number_is_there_with_what_octopus_trace_prints(
-    page: Path, full: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_claim_and_every_number_is_there_with_what_octopus_trace_prints(page, full, monkeypatch):
     monkeypatch.setattr(outputs, "figures", lambda: {DRAWN: figures()[DRAWN]})
     frame, claims = Frame.read(full / "numbers.csv"), load_claims(CLAIMS)
     data, text = json.loads(unpacked(page, "data")), html.unescape(page.read_text(encoding="utf-8"))
@@ -188,21 +186,10 @@ def test_methods_have_the_names_of_the_figures_and_no_two_share_one(full: Path) 
     assert [(study, names) for study in found for names in found[study].values() if len(names) > 1] == []
 
 
-def test_more_numbers_leave_smaller_figures_and_too_many_are_told(
-    page: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_more_numbers_leave_smaller_figures_and_too_many_are_told(page, monkeypatch, caplog):
     section = {"id": "one", "title": "One", "runs": "", "first": "", "figures": {DRAWN: ""}}
-    shown = {
-        "sections": [section],
-        "headlines": [],
-        "named": {},
-        "claims": [],
-        "judged": [],
-        "licences": [],
-        "sources": {},
-        "packed": {},
-    }
-    shown |= {"machines": overview.machines(Frame([]))}
+    shown = {"sections": [section], "machines": overview.machines(Frame([])), "named": {}, "sources": {}, "packed": {}}
+    shown |= {name: [] for name in ("headlines", "claims", "judged", "licences")}
     whole = build._fitting(shown, page.parent)
     monkeypatch.setattr(build, "LIMIT", len(whole) - 1)
     assert len(build._fitting(shown, page.parent)) < len(whole)
@@ -211,9 +198,7 @@ def test_more_numbers_leave_smaller_figures_and_too_many_are_told(
     assert "too many numbers" in caplog.text
 
 
-def test_without_its_libraries_the_page_has_its_static_parts(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_without_its_libraries_the_page_has_its_static_parts(monkeypatch, caplog):
     monkeypatch.setitem(libraries._FILES, "vega", ("snakemake", "assets/elsewhere.js"))
     assert set(build.packed({})) == {"data"}
     assert "no charts and no sorting" in caplog.text

@@ -2,7 +2,6 @@
 
 import math
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "power"))
 from synthetic_power import no_sensor_run, power_run
 
 PLACE = "gpu.power"
-FIGURES, TABLES = ("power_decomposition",), ("power", "power_paced")
+FIGURE, TABLES = "power_decomposition", ("power", "power_paced")
 
 
 def report_of(run, root: Path) -> Path:
@@ -107,20 +106,16 @@ def test_what_is_too_slow_drifted_or_capped_is_marked(tmp_path: Path) -> None:
     assert "idle drifted by" in caption(report, "power")
     assert "one frame takes 54.1 ms" in caption(report, "power_paced")
     assert [cell for row in lines(report, "power") for cell in row if cell.endswith("\u2021")] != []
-    for name in FIGURES:
-        draw(name, report / "numbers.csv", tmp_path / name)
+    draw(FIGURE, report / "numbers.csv", tmp_path / FIGURE)
 
 
 def test_what_is_missing_is_said_in_every_table(alone: Path, old: Path, spoiled: Path, tmp_path: Path) -> None:
     for folder in (alone, old, spoiled):
         assert all("No energy was measured" in caption(folder, name) for name in TABLES)
-    for name in FIGURES:
-        draw(name, spoiled / "numbers.csv", tmp_path / name)
+    draw(FIGURE, spoiled / "numbers.csv", tmp_path / FIGURE)
 
 
-def test_a_machine_without_a_sensor_stands_beside_references_without_the_study(
-    make_numbers: Callable[..., Frame], tmp_path: Path
-) -> None:
+def test_a_machine_without_a_sensor_stands_beside_references_without_the_study(make_numbers, tmp_path):
     folder = write_run(tmp_path / "results", "laptop", "cpu", only=("power",))
     reference = write_run(tmp_path / "reference", GPU, "gpu", only=BASIS)
     both = make_numbers(folder, reference.parent)

@@ -39,7 +39,6 @@ Edit = Callable[[list[str]], list[str]]
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two studies of one process."""
     folder = write_run(tmp_path_factory.mktemp("measured"), "m", "cpu", only=BASIS)
     for table in folder.glob("*.csv"):
         rows = read_rows(table)
@@ -243,9 +242,7 @@ def of_three_processes(run: Run) -> Run:
 
 
 @pytest.mark.parametrize("study", [study for study in STUDIES if study != "power"])
-def test_every_interval_that_a_study_forms_is_told_of_the_processes(
-    study: str, runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_interval_that_a_study_forms_is_told_of_the_processes(study, runs, monkeypatch):
     """Samples that lost the numbers of their blocks on the way, by `to_numpy` for one, pass for those of one process.
     (Power has windows, whose blocks are rounds.)"""
     lost, formed = set(), 0
@@ -267,9 +264,7 @@ def test_every_interval_that_a_study_forms_is_told_of_the_processes(
 
 
 @pytest.mark.parametrize("study", ["concurrency", "drone", "stage_timing", "total_cost"])
-def test_what_another_seed_would_move_says_that_it_is_resampled(
-    study: str, runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_another_seed_would_move_says_that_it_is_resampled(study, runs, monkeypatch):
     """By that a verdict keeps its distance from the limit; other intervals need no seed."""
     seeded, run = np.random.default_rng, run_of_one_process(runs, study)
     ends = []
@@ -308,18 +303,21 @@ def slow_again(path: Path, layer: str, factor: float) -> None:
     write(path, rows.assign(value=rows["value"].mask(chosen, factor * rows["value"])))
 
 
-def test_a_clean_real_run_is_copied(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "results", "m", "cpu", only=BASIS, whole=True)
-    target = add_reference(folder, tmp_path / "reference", ANY)
-    assert sorted(path.name for path in target.iterdir()) == sorted(path.name for path in folder.iterdir())
+@pytest.fixture
+def real(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "results", "m", "cpu", only=BASIS, whole=True)
 
 
-def test_a_second_run_is_of_another_card_or_hour(tmp_path: Path) -> None:
-    first = write_run(tmp_path / "results", "m", "cpu", only=BASIS, whole=True)
+def test_a_clean_real_run_is_copied(tmp_path: Path, real: Path) -> None:
+    target = add_reference(real, tmp_path / "reference", ANY)
+    assert sorted(path.name for path in target.iterdir()) == sorted(path.name for path in real.iterdir())
+
+
+def test_a_second_run_is_of_another_card_or_hour(tmp_path: Path, real: Path) -> None:
     again = write_run(tmp_path / "again", "m", "cpu", only=BASIS, whole=True)
     with pytest.raises(DataError, match="has no first run"):
         add_reference(again, tmp_path / "reference", ANY, second=True)
-    target = add_reference(first, tmp_path / "reference", ANY)
+    target = add_reference(real, tmp_path / "reference", ANY)
     with pytest.raises(DataError, match="on the same card 0:00:00 before; a second run is at least 1:00:00 apart"):
         add_reference(again, tmp_path / "reference", ANY, second=True)
     for name in BASIS:
@@ -333,14 +331,17 @@ def test_a_second_run_is_of_another_card_or_hour(tmp_path: Path) -> None:
     assert (target / "again" / f"{BASIS[0]}.csv").exists()
 
 
+FAILED = "process 1, visdrone, 28: no memory"
 DOUBTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "dirty": (lambda m: edit_record(m / "stage_timing.json", git__dirty=True), "not committed"),
     "unknown": (lambda m: edit_record(m / "stage_timing.json", git__dirty=None, git__reason="no git"), "no git"),
+    "several commits": (
+        lambda m: edit_record(m / "distribution.json", git__commit=OTHER),
+        r"2 commits: .*ffffffffff \(distribution\)",
+    ),
     "no provenance": (lambda m: (m / "distribution.json").unlink(), "provenance"),
     "a failed process": (
-        lambda m: edit_record(
-            m / "distribution.json", extra__processes={"measured": 3, "failed": ["process 1, visdrone, 28: no memory"]}
-        ),
+        lambda m: edit_record(m / "distribution.json", extra__processes={"measured": 3, "failed": [FAILED]}),
         r"some failed \(process 1, visdrone, 28: no memory\)",
     ),
     "edited rows": (lambda m: (m / "distribution.csv").open("a").write("x\n"), "changed after it was measured"),
@@ -357,11 +358,10 @@ DOUBTS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize(("spoil", "reason"), DOUBTS.values(), ids=DOUBTS)
-def test_a_doubtful_run_is_refused_whole(tmp_path: Path, spoil: Callable[[Path], object], reason: str) -> None:
-    folder = write_run(tmp_path / "results", "m", "cpu", only=BASIS, whole=True)
-    spoil(folder)
+def test_a_doubtful_run_is_refused_whole(tmp_path, real, spoil, reason):
+    spoil(real)
     with pytest.raises(DataError, match=reason):
-        add_reference(folder, tmp_path / "reference", ANY)
+        add_reference(real, tmp_path / "reference", ANY)
     assert not (tmp_path / "reference").exists()
 
 
@@ -393,23 +393,21 @@ def test_add_gpu_measures_vets_adds_and_compares(tmp_path: Path, monkeypatch: py
     assert Path("logs/compare.csv").read_text().startswith("number,machine")
 
 
-def test_a_core_run_does_not_replace_a_whole_one(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "results", "m", "cpu", only=BASIS, whole=True)
-    path = folder / "stage_timing.json"
+def test_a_core_run_does_not_replace_a_whole_one(tmp_path: Path, real: Path) -> None:
+    path = real / "stage_timing.json"
     edit_record(path, config__values={"measure": {}, "crop": {}, "stage_timing": {"counts": [9]}})
     standard = {"stage_timing": {"counts": [100, 1000]}}
     with pytest.raises(DataError, match=r"stage_timing\.counts is \[9\], not \[100, 1000\]"):
-        add_reference(folder, tmp_path / "reference", standard)
-    add_reference(folder, tmp_path / "reference", {"stage_timing": {"counts": [9]}})
+        add_reference(real, tmp_path / "reference", standard)
+    add_reference(real, tmp_path / "reference", {"stage_timing": {"counts": [9]}})
 
 
-def test_a_run_that_keeps_its_own_cores_busy_is_no_loaded_machine(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "results", "m", "cpu", only=BASIS, whole=True)
-    load(folder / "stage_timing.json", 1.9, 2.05)
-    load(folder / "distribution.json", 1.9, 7.05)
-    edit_record(folder / "distribution.json", machine__cpu__cores_installed=8)  # of which it was bound to two
-    slow_again(folder / "stage_timing.csv", "host", 1.1)  # within the limit of the host
-    add_reference(folder, tmp_path / "reference", ANY)
+def test_a_run_that_keeps_its_own_cores_busy_is_no_loaded_machine(tmp_path: Path, real: Path) -> None:
+    load(real / "stage_timing.json", 1.9, 2.05)
+    load(real / "distribution.json", 1.9, 7.05)
+    edit_record(real / "distribution.json", machine__cpu__cores_installed=8)  # of which it was bound to two
+    slow_again(real / "stage_timing.csv", "host", 1.1)  # within the limit of the host
+    add_reference(real, tmp_path / "reference", ANY)
 
 
 def test_by_events_a_method_must_be_nearer_to_itself(tmp_path: Path) -> None:
@@ -422,13 +420,6 @@ def test_by_events_a_method_must_be_nearer_to_itself(tmp_path: Path) -> None:
 def test_only_a_whole_interval_beyond_the_limit_is_more_than_chance() -> None:
     cases = {(1.22, 1.01, 1.48): False, (1.5, 1.21, 1.9): True, (0.6, 0.4, 0.83): True, (0.6, 0.4, 0.9): False}
     assert {case: beyond(Interval(*case, count=20), 0.2) for case in cases} == cases
-
-
-def test_several_commits_are_refused(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "results", "m", "cpu", only=BASIS, whole=True)
-    edit_record(folder / "distribution.json", git__commit=OTHER)
-    with pytest.raises(DataError, match=r"2 commits: .*ffffffffff \(distribution\)"):
-        add_reference(folder, tmp_path / "reference", ANY)
 
 
 def test_studies_that_stay_in_the_reference_count_as_its_commits(tmp_path: Path) -> None:

@@ -68,7 +68,6 @@ def drawn(run: Run, seen: set[tuple[str, Callable, str]]) -> Iterator[tuple[Call
 
 
 def table_of(run: Run) -> Table:
-    """Return the columns of a run that selectors name."""
     names = ("workload", "n", "method", "quantity", "layer", "unit", "block", "input")
     return Table({name: run.rows[name].tolist() for name in names})
 

@@ -47,6 +47,10 @@ from octopus_study.studies.images.job import BATCHES
 ARENA = "gpu.arena.visdrone.n1000"
 HOST = f"{ARENA}.octopus.end_to_end.host"
 RULES = ("fixed", "otsu", "byte-budget")
+OF_IMAGES = (
+    text(Key("m", "machine", quantity="kind"), "gpu"),
+    text(Key("m", "images", quantity="measured_on"), "2026-11-21"),
+)
 
 
 def one_study(root: Path, study: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Path:
@@ -121,8 +125,7 @@ def test_another_answer_is_hollow_and_named(numbers: Frame) -> None:
     assert ARENA_METHODS["published"] in {label.get_text() for label, other in marks if other}
     whole = Key("m", "images", "thumbnails", 256, "octopus", "end_to_end", "host")
     found = [
-        text(Key("m", "machine", quantity="kind"), "gpu"),
-        text(Key("m", "images", quantity="measured_on"), "2026-11-21"),
+        *OF_IMAGES,
         number(whole, "ms", 1.0),
         make_number(whole.but(method="dali"), SOURCE, "ms", 3.0, answer=different("why")),
         number(whole.but(method="cvcuda"), "ms", 2.0),
@@ -144,8 +147,7 @@ def test_the_way_to_embeddings_is_shown_step_by_step() -> None:
     whole = alone.but(quantity="embeddings", layer="host")
     names = ("octopus", "octopus-bf16", "transformers")
     found = [
-        text(Key("m", "machine", quantity="kind"), "gpu"),
-        text(Key("m", "images", quantity="measured_on"), "2026-11-21"),
+        *OF_IMAGES,
         *(number(alone.but(method=name), "ms", 1.0) for name in names),
         *(number(whole.speedup(name), "ratio", value) for name, value in zip(names[1:], (1.5, 30.0), strict=True)),
     ]
@@ -280,9 +282,8 @@ def test_two_networks_at_once_are_judged_by_rows_of_their_own(tmp_path: Path) ->
     found = {name: judged[f"conc-{name}"] for name in ("onnx-threads", "onnx-processes", "onnx-size", "batching")}
     assert {one.verdict for one in found.values()} == {"reproduced"}
     assert found["onnx-size"].measured == "3.00\u00d7" and found["onnx-size"].target.startswith("3")
-    assert [row[0] for row in lines(folder, "concurrency") if row[0].startswith("Two ONNX") and "1.50" in row[2]] == [
-        "Two ONNX Runtime sessions: Two threads, two streams"
-    ]
+    shown = [row[0] for row in lines(folder, "concurrency") if row[0].startswith("Two ONNX") and "1.50" in row[2]]
+    assert shown == ["Two ONNX Runtime sessions: Two threads, two streams"]
 
 
 @pytest.mark.parametrize(
@@ -297,18 +298,14 @@ def test_two_networks_at_once_are_judged_by_rows_of_their_own(tmp_path: Path) ->
         ((True, 1.0, 1.0, 0.5), UNDECIDED),
     ],
 )
-def test_the_cause_of_a_jump_in_memory_follows_the_rule(
-    measured: tuple[bool, float, float, float], expected: str
-) -> None:
+def test_the_cause_of_a_jump_in_memory_follows_the_rule(measured, expected):
     assert verdict(*measured) == expected
 
 
 @pytest.mark.parametrize(
     ("gpus", "slow", "found"), [(2, 1.5, "reproduced"), (1, 1.0, "not reproduced"), (1, 1.1, "ambiguous")]
 )
-def test_tiles_over_two_gpus_and_sets_beyond_the_l2_are_judged(
-    tmp_path: Path, gpus: int, slow: float, found: str
-) -> None:
+def test_tiles_over_two_gpus_and_sets_beyond_the_l2_are_judged(tmp_path, gpus, slow, found):
     shares = dict(zip(WORKING_SETS, (0.25, 0.5, 0.9, 2, 4, 16), strict=True))
 
     def change(rows: pd.DataFrame) -> pd.DataFrame:
@@ -323,9 +320,8 @@ def test_tiles_over_two_gpus_and_sets_beyond_the_l2_are_judged(
         new.append(fixed.assign(method="l2", quantity="cache", value=100))
         for name, share in shares.items():
             new += [fixed.assign(method=name, quantity="working_set", value=100 * share)]
-            pixels = fixed.assign(
-                method=name, quantity="pixels", layer="deterministic", unit="count", value=1e6 * share
-            )
+            pixels = fixed.assign(method=name, quantity="pixels", layer="deterministic", unit="count")
+            pixels = pixels.assign(value=1e6 * share)
             timed = pixels.assign(layer="device", quantity="convolutions", unit="ms")
             each = share * (slow if share > 1 else 1)
             again = {name, f"{name}-again"} if name == "nearly-l2" else {name}

@@ -57,9 +57,7 @@ def test_a_core_run_is_looked_for_in_its_own_folder(paths: Paths, scene: Scene, 
         ("numbers", "numbers.json", "\u00d7", "x"),
     ],
 )
-def test_what_was_changed_after_it_was_built_is_named(
-    name: str, file: str, old: str, new: str, paths: Paths, scene: Scene, tmp_path: Path
-) -> None:
+def test_what_was_changed_after_it_was_built_is_named(name, file, old, new, paths, scene, tmp_path):
     build = shutil.copytree(paths.build, tmp_path / "build")
     text = (build / file).read_text(encoding="utf-8")
     (build / file).write_text(text.replace(old, new, 1), encoding="utf-8", newline="")

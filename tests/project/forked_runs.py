@@ -16,7 +16,6 @@ from octopus_study.report import outputs
 
 
 def be_snakemake(arguments: list[str], environment: dict[str, str], printed: int) -> None:
-    """Be Snakemake, and end."""
     os.dup2(printed, 1)
     os.dup2(printed, 2)
     os.environ.clear()
@@ -33,7 +32,6 @@ def be_snakemake(arguments: list[str], environment: dict[str, str], printed: int
 
 
 def main() -> None:
-    """Answer line by line, until there are no more."""
     answers = os.fdopen(os.dup(1), "w")
     outputs.figures(), data_code(), report_code()
     for study in STUDIES:  # digests are kept by the content of files, so that a fork sees what changed

@@ -79,9 +79,7 @@ def test_a_command_of_the_measurements_is_named_where_there_are_none(monkeypatch
 
 
 @pytest.mark.parametrize("arguments", [("trace", "own-energy"), ("verify",), ("config",), ("measure", "arena")])
-def test_outside_of_a_checkout_one_sentence_says_so(
-    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_outside_of_a_checkout_one_sentence_says_so(arguments, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files = ("--manifest", "x.json", "--out", "y.csv") if arguments[0] == "measure" else ()
     result = octopus(*arguments, *files)
@@ -140,9 +138,7 @@ def test_doctor_says_a_remedy_once_and_what_it_tried(monkeypatch: pytest.MonkeyP
         ("torch", "2.10.0", "x86_64", False), ("nvidia-nvimgcodec-cu13", "0.9.0.20", "x86_64", True),
     ],
 )  # fmt: skip
-def test_doctor_warns_of_versions_that_are_known_to_be_wrong(
-    name: str, found: str, machine: str, known: bool, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_warns_of_versions_that_are_known_to_be_wrong(name, found, machine, known, root, monkeypatch):
     def version(package: str) -> str:
         if package != name:
             raise PackageNotFoundError
@@ -188,9 +184,7 @@ def checkout(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return tmp_path
 
 
-def test_add_gpu_names_all_that_a_reference_lacks_before_it_measures(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_add_gpu_names_all_that_a_reference_lacks_before_it_measures(checkout, monkeypatch):
     monkeypatch.setattr("os.getloadavg", lambda: (900.0, 0.0, 0.0))
     config = checkout / "config/config.yaml"
     config.write_text(config.read_text().replace("min_blocks: 20", "min_blocks: 3"))
@@ -251,18 +245,13 @@ def test_errors_say_where_what_and_what_is_allowed(standard: Path, key: str, val
 
 
 def test_overrides_are_yaml() -> None:
-    assert parse_overrides(["stage_timing.counts=[10, 20]", "mirror=null", "device=cpu"]) == {
-        "stage_timing.counts": [10, 20],
-        "mirror": None,
-        "device": "cpu",
-    }
+    parsed = parse_overrides(["stage_timing.counts=[10, 20]", "mirror=null", "device=cpu"])
+    assert parsed == {"stage_timing.counts": [10, 20], "mirror": None, "device": "cpu"}
     with pytest.raises(InputError, match="key=value"):
         parse_overrides(["device"])
 
 
-def test_the_environment_names_the_mirror_where_the_configuration_does_not(
-    standard: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_names_the_mirror_where_the_configuration_does_not(standard, monkeypatch):
     monkeypatch.setenv(MIRROR_VARIABLE, "copies")
     assert load_config(standard).mirror == "copies"
     assert load_config(standard, {"mirror": "own"}).mirror == "own"
@@ -277,31 +266,28 @@ def test_the_readme_of_the_settings_names_those_that_exist(root: Path) -> None:
 HEAVY = ("numba", "pandas", "matplotlib", "rasterio", "cv2", "cuda", "scipy", "torch")
 
 
-def python(code: str, root: Path) -> str:
+SHOW_HELP = """
+import contextlib, io, octopus.cli
+with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.suppress(SystemExit):
+    octopus.cli.main(["--help"])
+assert "power-selftest" in out.getvalue()
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "absent"),
+    [
+        ("import octopus", HEAVY),
+        (SHOW_HELP, (*HEAVY, "typer")),
+        # Each figure is drawn by a process of its own, and most of them would spend their time on that import.
+        ("from octopus_study.report import outputs; outputs.figures()", ("pandas", "numba", "scipy")),
+    ],
+    ids=["the library", "help", "names of figures"],
+)
+def test_what_has_no_need_of_heavy_packages_loads_none(root: Path, code: str, absent: tuple[str, ...]) -> None:
+    code += "\nimport sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
-    return done.stdout
-
-
-def test_importing_octopus_loads_nothing_heavy(root: Path) -> None:
-    code = "import sys, octopus; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
-    assert set(python(code, root).split()).isdisjoint(HEAVY)
-
-
-def test_help_of_the_command_line_loads_nothing_heavy(root: Path) -> None:
-    code = (
-        "import contextlib, io, sys, octopus.cli\n"
-        "with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.suppress(SystemExit):\n"
-        "    octopus.cli.main(['--help'])\n"
-        "assert 'power-selftest' in out.getvalue()\n"
-        "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
-    )
-    assert set(python(code, root).split()).isdisjoint({*HEAVY, "typer"})
-
-
-def test_knowing_the_figures_loads_no_pandas(root: Path) -> None:
-    """Each figure is drawn by a process of its own, and most of them would spend their time on that import."""
-    code = "import sys; from octopus_study.report import outputs; outputs.figures(); print(*sys.modules)"
-    assert {"pandas", "numba", "scipy"}.isdisjoint(python(code, root).split())
+    assert set(done.stdout.split()).isdisjoint(absent)
 
 
 WHERE = ("Some CPU, 2 cores", "0123456789", "2026-01-01")

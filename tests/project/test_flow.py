@@ -14,16 +14,7 @@ from copies import copied
 from workflow_copy import COPIED, Workflow
 
 from octopus_study.config import load_config
-from octopus_study.data.sentinel2 import (
-    ATTRIBUTION,
-    NODATA,
-    PINNED_WINDOW,
-    SCENE_CRS,
-    Band,
-    pixel_digest,
-    window_transform,
-    write_band,
-)
+from octopus_study.data import sentinel2
 from octopus_study.data.synthetic import greenland_band, write_drone_sample
 from octopus_study.data.visdrone import content_digest
 from octopus_study.names import STUDIES
@@ -36,11 +27,12 @@ DRY = ("-n", "--printshellcmds", *HERE)
 def make_mirror(folder: Path) -> dict[str, str]:
     """Stand-ins for the real data sets; returns the digests of their contents."""
     drone = content_digest(write_drone_sample(folder / "visdrone_val"))
-    pixels = greenland_band(PINNED_WINDOW.height, PINNED_WINDOW.width)
-    band = Band(pixels, NODATA, window_transform(PINNED_WINDOW), SCENE_CRS, ATTRIBUTION)
+    window = sentinel2.PINNED_WINDOW
+    pixels, place = greenland_band(window.height, window.width), sentinel2.window_transform(window)
+    band = sentinel2.Band(pixels, sentinel2.NODATA, place, sentinel2.SCENE_CRS, sentinel2.ATTRIBUTION)
     (folder / "sentinel2").mkdir()
-    write_band(folder / "sentinel2" / "clip.tif", band)
-    return {"visdrone-val": drone, "sentinel2-b04": pixel_digest(pixels)}
+    sentinel2.write_band(folder / "sentinel2" / "clip.tif", band)
+    return {"visdrone-val": drone, "sentinel2-b04": sentinel2.pixel_digest(pixels)}
 
 
 def pin(table: Path, digests: dict[str, str]) -> None:

@@ -71,7 +71,6 @@ def load(root: Path, name: str) -> ModuleType:
 
 @pytest.fixture(scope="module")
 def script(root: Path) -> ModuleType:
-    """workflow/scripts/install.py"""
     return load(root, "install")
 
 
@@ -117,17 +116,10 @@ def test_every_dependency_is_pinned_inside_its_range(root: Path, project: Projec
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_lock_names_no_index_host_and_no_folder(root: Path, lock: str) -> None:
-    text = (root / lock).read_text()
-    assert not re.search(r"://|--(?!hash=)|@ file|^-e|^octopus", text, re.MULTILINE)
-
-
-@pytest.mark.parametrize("lock", LOCKS)
-def test_every_package_has_hashes_and_somebody_who_needs_it(
-    root: Path, project: Project, script: ModuleType, lock: str
-) -> None:
-    known = {script.EVERY, script.BUILD} | project.extras.keys() - LEFT_OUT[lock]
-    for entry in script.entries((root / lock).read_text()):
+def test_every_package_has_hashes_and_somebody_who_needs_it(root, project, script, lock):
+    text, known = (root / lock).read_text(), {script.EVERY, script.BUILD} | project.extras.keys() - LEFT_OUT[lock]
+    assert not re.search(r"://|--(?!hash=)|@ file|^-e|^octopus", text, re.MULTILINE), "an index's host or a folder"
+    for entry in script.entries(text):
         pin, *hashes = entry.partition("\n    #")[0].replace(" \\\n", "\n").splitlines()
         assert hashes and all(re.fullmatch(r" +--hash=sha256:[0-9a-f]{64}", line) for line in hashes), pin
         assert script.marks(entry) and script.marks(entry) <= known, f"{pin} in {lock}; run make lock"
@@ -145,7 +137,6 @@ def test_an_install_has_what_its_extra_asks_for(root: Path, project: Project, sc
 
 @pytest.fixture
 def wheel(tmp_path: Path) -> Path:
-    """A wheel that holds nothing."""
     path = tmp_path / "toy_locked-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         folder = "toy_locked-1.0.dist-info"
@@ -164,9 +155,7 @@ def wheel(tmp_path: Path) -> Path:
     ],
     ids=["its hash", "another hash", "no hash"],
 )
-def test_pip_takes_a_file_by_its_hash_alone(
-    script: ModuleType, wheel: Path, capfd: pytest.CaptureFixture[str], hashed, refused: str
-) -> None:
+def test_pip_takes_a_file_by_its_hash_alone(script, wheel, capfd, hashed, refused):
     target = wheel.parent / "target"
     line = "toy-locked==1.0" + hashed(hashlib.sha256(wheel.read_bytes()).hexdigest())
     options = ("--no-index", "-f", wheel.parent, "--target", target)

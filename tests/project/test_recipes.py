@@ -58,8 +58,9 @@ PEER_FILES = {
 }
 
 
-def apply(files: dict[str, list[tuple[str, str]]], copy: Path) -> None:
-    """Insert each text behind the first place where its anchor stands."""
+def with_sample(root: Path, folder: Path, files: dict[str, list[tuple[str, str]]]) -> Path:
+    """Copy the repository, insert each text behind the first place where its anchor stands, and fetch the sample."""
+    copy = copied(root, folder, COPIED)
     for name, insertions in files.items():
         path = copy / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,10 +70,11 @@ def apply(files: dict[str, list[tuple[str, str]]], copy: Path) -> None:
             assert found == anchor, f"{name} has no {anchor!r}"
             text = before + found + added + after
         path.write_text(text)
+    fetch("visdrone-val", raw_dir=copy, mode="sample", progress=False)
+    return copy
 
 
 def python(copy: Path, *command: str) -> str:
-    """What Python prints, with the code of the copy."""
     paths = [str(copy), str(copy / "workflow")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OCTOPUS_CACHE_DIR": str(copy / CACHE)}
     done = subprocess.run([sys.executable, *command], cwd=copy, env=environment, capture_output=True, text=True)
@@ -117,10 +119,7 @@ def measured(study: str, *settings: str) -> list[list[str]]:
 @pytest.fixture(scope="module")
 def copy(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy with the toy study and the toy baseline, in which both were measured and reported."""
-    folder = copied(root, tmp_path_factory.mktemp("copy"), COPIED)
-    for files in (PEER_FILES, toy_study.FILES):
-        apply(files, folder)
-    fetch("visdrone-val", raw_dir=folder, mode="sample", progress=False)
+    folder = with_sample(root, tmp_path_factory.mktemp("copy"), PEER_FILES | toy_study.FILES)
     arena = measured("arena", "crop.size=[20, 24]", "arena.counts=[3]", 'arena.workloads=["visdrone"]')
     figure = ["report", "figure", "toy", "--numbers=toy/numbers.csv", "--out=toy/toy.pdf"]
     commands(folder, *arena, *measured("toy", "toy.count=3"), figure)

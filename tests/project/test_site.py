@@ -22,8 +22,6 @@ WARNINGS = {
 
 
 class Site:
-    """What a build of the documentation said and wrote."""
-
     def __init__(self, root: Path, folder: Path) -> None:
         shutil.copytree(root / "docs", folder / "docs")
         (folder / "docs/broken.md").write_text(BROKEN)

@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 import toy_study
-from copies import copied
-from test_recipes import COPIED, apply, commands
+from test_recipes import commands, with_sample
 
-from octopus_study.data.fetch import fetch
 from octopus_study.measure.rows import read_rows
 
 HOSTILE = {
@@ -55,10 +53,7 @@ MEASURE = [
 
 @pytest.fixture(scope="module")
 def copy(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = copied(root, tmp_path_factory.mktemp("watched"), COPIED)
-    apply(FILES, folder)
-    fetch("visdrone-val", raw_dir=folder, mode="sample", progress=False)
-    return folder
+    return with_sample(root, tmp_path_factory.mktemp("watched"), FILES)
 
 
 def measured(copy: Path, old: str = "", new: str = "") -> None:

@@ -68,7 +68,6 @@ def built(root: Path, names: tuple[str, ...], folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library's."""
     return built(root, BUILT_FROM, tmp_path_factory.mktemp("library"))
 
 

@@ -36,13 +36,8 @@ class Workflow:
         return subprocess.CompletedProcess(process.args, stdout=process.communicate()[0], returncode=process.returncode)
 
     def start(self, *arguments: str, mirror: str | Path = "") -> subprocess.Popen[str]:
-        """Begin that as a command, in a process group of its own."""
-        return self.command("--cores", "1", *arguments, mirror=mirror)
-
-    def command(self, *arguments: str, mirror: str | Path = "") -> subprocess.Popen[str]:
-        """The same without a number of cores."""
         return subprocess.Popen(
-            [sys.executable, "-m", "snakemake", *arguments],
+            [sys.executable, "-m", "snakemake", "--cores", "1", *arguments],
             cwd=self.folder,
             env=self._environment(mirror),
             text=True,
@@ -76,7 +71,6 @@ class Workflow:
         )
 
     def end(self) -> None:
-        """End the process that runs are forks of."""
         if "_runs" in self.__dict__:
             self._runs.communicate()
 
@@ -96,14 +90,12 @@ class Workflow:
         return rules | set(re.findall(r"octopus measure (\w+)", done.stdout))
 
     def complete(self, *arguments: str, mirror: str | Path = "") -> str:
-        """Run what must succeed; what it printed."""
         done = self.run(*arguments, mirror=mirror)
         assert done.returncode == 0, done.stdout[-6000:]
         return done.stdout
 
     @contextmanager
     def appended(self, name: str, text: str) -> Iterator[None]:
-        """A file with more at its end, for a while."""
         file = self.folder / name
         before = file.read_bytes()
         file.write_bytes(before + text.encode())

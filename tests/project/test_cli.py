@@ -1,5 +1,4 @@
-"""The command line is a thin shell with readable errors, the configuration has one definition, what has no need of
-heavy packages loads none, and times that a run announces were measured."""
+"""The command line is a thin shell with readable errors; the configuration has one definition; imports are light."""
 
 import json
 import logging

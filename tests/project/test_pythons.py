@@ -1,5 +1,4 @@
-"""The Pythons beside the one of the tests: an environment made of the lock, and a small core in it; and those that are
-refused."""
+"""The Pythons beside the one of the tests: an environment made of the lock, with a small core in it; those refused."""
 
 import os
 import shutil

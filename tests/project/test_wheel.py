@@ -1,5 +1,4 @@
-"""The library's wheel alone, made of its sdist: small, without the artifact, quick to import, and right on the CPU; and
-the artifact's wheel with all that its package needs."""
+"""The library's wheel, made of its sdist: small, alone, quick to import, right on the CPU; the artifact's: whole."""
 
 import os
 import re

@@ -1,5 +1,4 @@
-"""A package that is missing or broken is a reason, never a crash; baselines in C++ have their sources checked, and are
-compiled where there is a compiler."""
+"""A package that is missing or broken is a reason, never a crash; sources in C++ are checked, then compiled."""
 
 import hashlib
 import os

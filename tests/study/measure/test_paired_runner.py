@@ -1,5 +1,4 @@
-"""The paired runner, series of steps and the pace of releases with a fake clock: order, stop rule, failures,
-throttling."""
+"""The paired runner, series of steps and paced releases with a fake clock: order, stop rule, failures, throttling."""
 
 import gc
 import time

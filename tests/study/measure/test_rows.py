@@ -1,5 +1,4 @@
-"""Rows and provenance: what is valid, that files give back what was written and are written whole or not at all, and
-that a record is complete and bound to the rows beside it."""
+"""Rows and provenance: valid, complete, bound to each other, and written whole or not at all."""
 
 import errno
 import math

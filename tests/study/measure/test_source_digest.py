@@ -1,5 +1,4 @@
-"""Digests of code: what changes them and what doesn't, what a piece imports, and so which results a change makes
-stale."""
+"""Digests of code: what changes them, what a piece imports, and so which results a change makes stale."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Processes that work for this one: what they answer, what is said when they die, hang or speak too much; and the four
-lines of memory, each measured in a fresh one."""
+"""Processes that work for this one: what they answer, how they die or hang; the four lines of memory."""
 
 import os
 import time

@@ -1,14 +1,5 @@
 """Made-up runs of the study `power`, complete and consistent, for the tests of the linter and of the report.
 
-::
-
-    run = power_run()                                      # a GPU board, 2 counts, 3 methods, 5 rounds
-    run = power_run("module_vdd_in", counts=(50, 1000), watts=lambda method, n: 8.0)
-    run.rows                                               # DataFrame in the layout of result rows
-    run.extra["power"]                                     # the provenance's extra, with a self-test that passed
-    table = run.write(folder)                              # power.csv and power.json, returns the CSV
-    table = no_sensor_run().write(folder)                  # every row unavailable
-
 The study itself runs, in the time of a simulated machine: so a test can spoil one thing and leave the rest whole. No
 value here was measured.
 """

@@ -1,5 +1,4 @@
-"""Windows, long enough for the sensor and of whole frames; their energy, exact on a known trace by both ways, or a
-reason."""
+"""Windows, long enough and of whole frames; their energy, exact on a known trace by both ways, or a reason."""
 
 import math
 import random

@@ -1,5 +1,4 @@
-"""The sampler reads on a beat in a process of its own, failures stay failures, and its death is told; a session gives a
-sensor only behind a test that it passed."""
+"""The sampler's beat, failures and death in a process of its own; a session gives no sensor that failed its test."""
 
 import csv
 import itertools

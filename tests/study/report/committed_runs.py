@@ -1,5 +1,4 @@
-"""Runs for the tests of the report: committed rows of a GPU and of a CPU, few blocks of them, under the name and with
-the data set that a test wants."""
+"""Runs for tests: few blocks of the committed rows of a GPU and a CPU, under any name and data set."""
 
 import hashlib
 import json

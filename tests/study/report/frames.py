@@ -1,5 +1,4 @@
-"""Numbers for tests, made by hand and found by a pattern of their ids; reports, lines of their tables, and figures that
-tell what is cut off."""
+"""Numbers made by hand or found by their ids; reports, lines of their tables, and figures that tell what is cut off."""
 
 import json
 import math

@@ -1,5 +1,4 @@
-"""Every figure is drawn for every mix of runs, as PDF and PNG, with nothing cut off at the edges; where no run of its
-study is shown, it says so, as tables do."""
+"""Every figure is drawn for every mix of runs, nothing is cut off, and one without a run of its study says so."""
 
 import json
 import re

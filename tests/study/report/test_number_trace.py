@@ -1,5 +1,4 @@
-"""``octopus trace`` says where a number comes from and where it is used; the map of the sources names what exists,
-leaves nothing out, and takes its verdicts from the claims."""
+"""``octopus trace`` says where a number comes from and is used; the map of the sources is whole and true."""
 
 import json
 import shutil

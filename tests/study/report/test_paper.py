@@ -1,5 +1,4 @@
-"""The paper is typeset from any mix of runs and names no number that isn't in numbers.csv; it has ten pages, seven
-figures, seven tables and letters that can be read; the supplement has everything."""
+"""The paper is typeset from any mix of runs, names no number that isn't in numbers.csv, and keeps its limits."""
 
 import json
 import re

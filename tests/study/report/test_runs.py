@@ -1,5 +1,4 @@
-"""Rows are reported only when they are those that were measured, and only a vetted run becomes a reference; what is
-refused is named and leaves nothing behind."""
+"""Only rows that were measured are reported, and only a vetted run becomes a reference; what is refused is named."""
 
 import inspect
 import json

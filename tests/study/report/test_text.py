@@ -1,5 +1,4 @@
-"""Digits, units and tables as a reader sees them: both formats say the same, mark what is synthetic, leave no silent
-gap."""
+"""Digits, units and tables as a reader sees them: both formats agree, mark what is synthetic, leave no silent gap."""
 
 import math
 import re

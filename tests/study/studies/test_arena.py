@@ -1,5 +1,4 @@
-"""The arena, its variants, frames of video and counts: methods and boxes of each layer, wrong answers, and reasons of
-gaps."""
+"""The arena, its variants, video and counts: methods and boxes of each layer, wrong answers, reasons of gaps."""
 
 import dataclasses
 import re

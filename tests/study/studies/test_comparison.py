@@ -1,5 +1,4 @@
-"""Comparisons, in which what is wrong or unwritten is found before the timing and a missing method has a row that says
-why; and how runs of all studies are made: processes, threads, code that changes."""
+"""Comparisons find wrong answers before the timing and give reasons for gaps; processes and threads of all runs."""
 
 import dataclasses
 from types import SimpleNamespace

@@ -1,5 +1,4 @@
-"""The study of two models without torch or a GPU: its arms here and in other processes, gaps, blocks, failures,
-traces."""
+"""Two models without torch or a GPU: arms here and in other processes, gaps, blocks, failures, traces."""
 
 import sys
 from types import SimpleNamespace

@@ -1,5 +1,4 @@
-"""The study of images of any size: its sizes and pixels by rule, its references, the owners of tiles, and a quick
-run."""
+"""The study of images of any size: its sizes and pixels by rule, its references, and the owners of tiles."""
 
 from types import SimpleNamespace
 

@@ -251,8 +251,8 @@ LADDER = Spec(
     ],
     title=lambda view: f"{view.title}: n = {comparisons(view, 'ladder', 'device')[0].n}",
     caption="The kernel step by step, boxes on the device, by events with a cold L2; medians with intervals of "
-    "95 %. Each step keeps what the one before has. Share: of the write bound. Gain: time of the step before / time of "
-    "the step, median of per-block ratios, faster unless said otherwise.",
+    "95 %. Each step keeps what the one before has. Share: of the write bound. Gain: how many times as fast as "
+    "the step before, median of per-block ratios; a word marks what is no gain.",
     absent=f"The kernel step by step. {_NO_ROWS}",
     text_columns=(0, 1),
     widths=("1.5fr", "3fr", *(("2.8fr", "0.9fr", "1.3fr") * len(LADDER_WORKLOADS))),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from datetime import datetime
 from pathlib import Path
+from subprocess import DEVNULL
 from tempfile import TemporaryDirectory
 
 import nbformat
@@ -82,7 +83,7 @@ def run_notebook(notebook: nbformat.NotebookNode, folder: Path) -> nbformat.Note
             record_timing=False,
             coalesce_streams=True,
             config=Config(KernelManager=kernel),
-        ).execute(env=os.environ | {"IPYTHONDIR": own})
+        ).execute(env=os.environ | {"IPYTHONDIR": own}, stderr=DEVNULL)  # errors of cells come by messages
     return notebook
 
 

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.machines import place_name, run_list, shown
 from octopus_study.report.runs import Run
 from octopus_study.report.selector import ALL_ROWS
-from octopus_study.status import MethodStatus
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NOT_THERE = "not measured there"
 # Layers whose rows need a device; what is counted without one is no measurement.
@@ -22,11 +17,6 @@ _LAYERS = ("host", "memory", "device")
 def no_run(study: str) -> str:
     """Say that no run of a study is shown, in place of a figure or a table."""
     return f"No run of the study {study} is at hand: older results lack it."
-
-
-def first_reason(rows: pd.DataFrame, fallback: str) -> str:
-    """Return the reason of the first unavailable row."""
-    return next(iter(rows.loc[rows["status"] == MethodStatus.UNAVAILABLE, "reason"]), fallback)
 
 
 def by_reason(said: Iterable[tuple[str, str]]) -> str:

@@ -252,7 +252,7 @@ LADDER = Spec(
     title=lambda view: f"{view.title}: n = {comparisons(view, 'ladder', 'device')[0].n}",
     caption="The kernel step by step, boxes on the device, by events with a cold L2; medians with intervals of "
     "95 %. Each step keeps what the one before has. Share: of the write bound. Gain: how many times as fast as "
-    "the step before, median of per-block ratios; a word marks what is no gain.",
+    "the step before, median of per-block ratios; rows marked equal or slower gain nothing.",
     absent=f"The kernel step by step. {_NO_ROWS}",
     text_columns=(0, 1),
     widths=("1.5fr", "3fr", *(("2.8fr", "0.9fr", "1.3fr") * len(LADDER_WORKLOADS))),

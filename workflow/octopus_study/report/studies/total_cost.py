@@ -304,8 +304,8 @@ def ladder(frame: Frame) -> Table:
         for name, (source, measured) in _RUNGS.items()
     ]
     caption = (
-        "How many times as fast as each baseline, from unfair to fair: block metadata built as published (C), there "
-        "and here, and Octopus (D); 500 images, light kernel. The lookup table is filled as published, except in the "
+        "How many times as fast as each baseline, from unfair to fair: block metadata built as published (C) "
+        "and Octopus (D); 500 images, light kernel. The lookup table is filled as published, except in the "
         "last line. With download the whole was timed at once; else the stages are added. A dash: not measured."
     )
     first = ["Baseline", "RTX 4090, published"]

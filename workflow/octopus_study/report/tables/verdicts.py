@@ -21,8 +21,8 @@ _INTERVAL = re.compile(r" \[[^]]*\]")
 # What a dash says without words: another kind of machine is needed.
 _OTHER_KIND = re.compile("needs a GPU|needs a run without a GPU|measured on [GC]PUs alone")
 _NOTE = (
-    "The whole 95 % interval must satisfy the rule by more than the noise floor, and by more than another seed of the "
-    f"resampling moves it; otherwise the verdict is ambiguous (unsure). {MISSING}: not measurable on this machine."
+    "The whole 95 % interval must satisfy the rule by more than the noise floor, and by more than it varies with the "
+    f"seed of the resampling; otherwise the verdict is ambiguous (unsure). {MISSING}: not measurable on this machine."
 )
 _PUBLISHED = (
     "Published claims by source: yes, reproduced; no, not reproduced. A: arithmetic, computed from data or a seed, so "

@@ -63,7 +63,8 @@ def shown(source: Path, folder: Path) -> str:
     state = notebook.metadata.get("widgets", {}).get(_WIDGET.format("state"), {}).get("state", {})
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            kept = [] if VARIES in cell.metadata.get("tags", ()) else cell.outputs
+            varies = VARIES in cell.metadata.get("tags", ())
+            kept = [output for output in cell.outputs if not varies and output.get("name") != "stderr"]  # warnings
             cell.outputs = [plain for output in kept for plain in _plain(output, state)]
     notebook.metadata = asked.metadata
     return nbformat.writes(notebook) + "\n"

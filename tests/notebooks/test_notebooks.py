@@ -105,5 +105,6 @@ def test_notebooks_carry_the_outputs_that_no_machine_changes(tmp_path: Path) -> 
         cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
         varies = [cell for cell in cells if path.name not in NOTEBOOKS or VARIES in cell.metadata.get("tags", ())]
         assert [cell.source for cell in varies if cell.outputs] == []
+        assert "error" not in {output.output_type for cell in cells for output in cell.outputs}
         with_outputs = sum(bool(cell.outputs) for cell in cells)
         assert with_outputs >= 4 if path.name in NOTEBOOKS else with_outputs == 0

@@ -24,7 +24,7 @@ COLORS = 96  # of a figure, so that all of them are small
 FOLDER, PAPER = "reference", "octopus.pdf"  # below the folders of figures and of the paper
 NOTEBOOKS = ("octopus_in_5_minutes.ipynb", "explore_results.ipynb")  # the third is about the reader's own machine
 VARIES = "varies"  # the tag of a cell whose outputs are its machine's, and so are not committed
-_WIDGET = "application/vnd.jupyter.widget-{}+json"
+_STATE, _VIEW = (f"application/vnd.jupyter.widget-{part}+json" for part in ("state", "view"))
 
 
 def write_committed(build: Path, drawn: Path, source: Path, reference: Path, out: Path) -> None:
@@ -55,19 +55,19 @@ def comparable() -> bool:
     return (platform.system(), platform.machine()) == ("Linux", "x86_64")
 
 
-def shown(source: Path, folder: Path) -> str:
+def with_outputs(source: Path, folder: Path) -> str:
     """Run a notebook in a folder; return its file with plain outputs: what its widgets show stands without them, as
     pages that only render a notebook leave widgets out."""
-    asked = nbformat.read(source, as_version=4)
-    notebook = run_notebook(asked, folder)
-    state = notebook.metadata.get("widgets", {}).get(_WIDGET.format("state"), {}).get("state", {})
-    for cell in notebook.cells:
+    notebook = nbformat.read(source, as_version=4)
+    executed = run_notebook(notebook, folder)
+    state = executed.metadata.get("widgets", {}).get(_STATE, {}).get("state", {})
+    for cell in executed.cells:
         if cell.cell_type == "code":
             varies = VARIES in cell.metadata.get("tags", ())
-            kept = [output for output in cell.outputs if not varies and output.get("name") != "stderr"]  # warnings
-            cell.outputs = [plain for output in kept for plain in _plain(output, state)]
-    notebook.metadata = asked.metadata
-    return nbformat.writes(notebook) + "\n"
+            outputs = [output for output in cell.outputs if not varies and output.get("name") != "stderr"]  # warnings
+            cell.outputs = [plain for output in outputs for plain in _plain(output, state)]
+    executed.metadata = notebook.metadata
+    return nbformat.writes(executed) + "\n"
 
 
 def run_notebook(notebook: nbformat.NotebookNode, folder: Path) -> nbformat.NotebookNode:
@@ -88,12 +88,14 @@ def run_notebook(notebook: nbformat.NotebookNode, folder: Path) -> nbformat.Note
     return notebook
 
 
-def _plain(output: dict, state: dict) -> Iterator[nbformat.NotebookNode]:
-    """Yield an output, or those within the widgets that it shows."""
-    if view := output.get("data", {}).get(_WIDGET.format("view")):
-        widget = state[view["model_id"]]["state"]
-        for child in widget.get("children", ()):
-            yield from _plain({"data": {_WIDGET.format("view"): {"model_id": child.removeprefix("IPY_MODEL_")}}}, state)
-        yield from map(nbformat.from_dict, widget.get("outputs", ()))
-    else:
-        yield output
+def _plain(output: nbformat.NotebookNode, state: dict) -> Iterator[nbformat.NotebookNode]:
+    """Yield an output, or those within the widget that it shows."""
+    view = output.get("data", {}).get(_VIEW)
+    yield from _within(view["model_id"], state) if view else [output]
+
+
+def _within(widget: str, state: dict) -> Iterator[nbformat.NotebookNode]:
+    model = state[widget]["state"]
+    for child in model.get("children", ()):
+        yield from _within(child.removeprefix("IPY_MODEL_"), state)
+    yield from map(nbformat.from_dict, model.get("outputs", ()))

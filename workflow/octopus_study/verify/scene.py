@@ -11,7 +11,7 @@ from typing import NamedTuple
 from octopus_study.measure.machine import available_cores
 from octopus_study.report.build import build_numbers, numbers_of, vetted
 from octopus_study.report.claims import Judgement, build_claims, judge_all
-from octopus_study.report.committed import NOTEBOOKS, shown, write_committed
+from octopus_study.report.committed import NOTEBOOKS, with_outputs, write_committed
 from octopus_study.report.frame import HERE, Frame
 from octopus_study.report.outputs import build_tables, draw_all
 from octopus_study.report.runs import Run, load_runs
@@ -92,7 +92,7 @@ class Scene:
         write_committed(built, drawn, self.paths.paper, self.paths.reference, out)
         checkout = self._checkout(built)
         for name in NOTEBOOKS:
-            (out / name).write_text(shown(self.paths.notebooks / name, checkout), encoding="utf-8")
+            (out / name).write_text(with_outputs(self.paths.notebooks / name, checkout), encoding="utf-8")
         return out
 
     def _checkout(self, built: Path) -> Path:

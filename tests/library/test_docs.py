@@ -27,37 +27,23 @@ def test_examples(name):
     assert found.failed == 0
 
 
-def test_examples_with_torch(root):
+# A page, a package that it needs, which of its examples run, one after the other, and how many these are.
+@pytest.mark.parametrize(("page", "package", "chosen", "count"), [
+    ("crops", "torch", lambda code: "import torch" in code, 1), ("integrations/torch", "torch", bool, 3),
+    ("integrations/loaders", "torch", bool, 3), ("ragged", "pyarrow", lambda code: "torch" not in code, 3),
+    pytest.param("ragged", "octopus", lambda code: "pyarrow" not in code, 4, marks=pytest.mark.gpu),
+])  # fmt: skip
+def test_examples_of_a_page(root, page, package, chosen, count):
+    pytest.importorskip(package)
+    blocks = re.findall(r"```python\n(.*?)```", (root / f"docs/{page}.md").read_text(), flags=re.DOTALL)
+    examples = list(filter(chosen, blocks))
+    assert len(examples) == count
+    exec("\n".join(examples), {"octopus": octopus})
+
+
+def test_operators_of_torch():
     pytest.importorskip("torch")
-    examples = [block for block in blocks_of(root / "docs/crops.md") if "import torch" in block]
-    assert examples
-    for example in examples:
-        exec("import octopus\n" + example, {})
-
-
-def test_examples_of_ragged_batches(root):
-    """Without torch; on a GPU all but those of Arrow."""
-    pytest.importorskip("pyarrow")
-    examples = [block for block in blocks_of(root / "docs/ragged.md") if "torch" not in block]
-    assert len(examples) == 3
-    exec("\n".join(examples), {})
-
-
-@pytest.mark.gpu
-def test_examples_of_ragged_batches_on_a_gpu(root):
-    examples = [block for block in blocks_of(root / "docs/ragged.md") if "pyarrow" not in block]
-    assert len(examples) == 4
-    exec("\n".join(examples), {})
-
-
-def test_operators_of_torch(root):
-    pytest.importorskip("torch")
-    exec("\n".join(blocks_of(root / "docs/integrations/torch.md")), {})
     assert doctest.testmod(import_module("octopus.torch"))[:2] == (0, 4)
-
-
-def blocks_of(document):
-    return re.findall(r"```python\n(.*?)```", document.read_text(), flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -199,14 +199,6 @@ def test_offsets_of_the_gpu_come_home_with_the_values():
         ragged([torch.zeros(9, 8, 3, dtype=torch.uint8, device="cuda")])
 
 
-def test_the_page_of_the_docs(root):
-    """Its examples run one after the other."""
-    text = (root / "docs/integrations/loaders.md").read_text()
-    examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert len(examples) > 1
-    exec("\n".join(examples), {})
-
-
 def pillow():
     return pytest.importorskip("PIL.Image")
 

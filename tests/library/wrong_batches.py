@@ -1,6 +1,7 @@
 """Wrong calls of `RaggedBatch`."""
 
 import sys
+from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -25,26 +26,12 @@ def missing(package, call):
     return without
 
 
-def from_arrays(values=VALUES, shapes=SHAPES):
-    return RaggedBatch.from_arrays(values, shapes)
-
-
-def from_offsets(values=VALUES, offsets=(0, 6, 8)):
-    return RaggedBatch.from_offsets(values, offsets)
-
-
-def batch(values=VALUES, offsets=(0, 6, 8), shapes=None):
-    return RaggedBatch(values, offsets, shapes)
-
-
-def item(index):
-    return IMAGES[index]
-
-
 def padded(fill, batch=IMAGES):
     return batch.to_padded(fill)
 
 
+from_arrays = partial(RaggedBatch.from_arrays, values=VALUES, shapes=SHAPES)
+from_offsets = partial(RaggedBatch.from_offsets, values=VALUES, offsets=(0, 6, 8))
 ROWS = [
     *rows("RaggedBatch.from_list", RaggedBatch.from_list, "items",
         (None, "from_list takes a list of arrays, found None"), ("abc", "found a str"),
@@ -85,14 +72,14 @@ ROWS = [
         (np.ma.masked_array([0, 6, 8], [0, 1, 0]), "offsets is a masked array"),
         (np.array([0, 6, 8], np.uint16), same()),
     ),
-    *rows("RaggedBatch", batch, "**",
+    *rows("RaggedBatch", partial(RaggedBatch, values=VALUES, offsets=(0, 6, 8)), "**",
         ({"shapes": [[2], [6]]}, "item 0 has shape (2,) but 6"), ({"shapes": [[8]]}, "need 2 offsets"),
         ({"values": np.zeros(0), "offsets": []}, "offsets [0]"), ({"offsets": [1, 8]}, "they must run from 0"),
         ({"offsets": [0, FAR, -FAR - 1, -1, 8]}, f"item 1 runs from {FAR}"),
         ({"offsets": [0, FAR, FAR + 1 - 2**64, 8], "shapes": [[FAR], [1], [2]]}, "item"),
         ({"values": np.array([None]), "offsets": [0, 1]}, "numbers"), ({"values": VALUES.repeat(2)[::2]}, "contiguous"),
     ),
-    *rows("RaggedBatch[]", item, "index",
+    *rows("RaggedBatch[]", lambda index: IMAGES[index], "index",
         ("a", "the index of an item is one integer, found 'a'"),
         (True, "the index of an item is one integer, found True"),
         (torch(lambda t: t.tensor(True), "tensor(True)"), "found tensor(True)"),

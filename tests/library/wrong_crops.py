@@ -1,5 +1,6 @@
 """Wrong frames, boxes and results of `crop_resize`."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,14 +18,8 @@ NAN, INF = np.nan, np.inf
 LAST_BITS = 1e-4  # of values up to 255: frames of bytes have arithmetic of their own
 
 
-def crop(frame=FRAME, boxes=BOXES, **options):
-    return crop_resize(frame, boxes, **{"size": (4, 5), "device": "cpu", **options})
-
-
-def several(frame=FRAMES, **options):
-    return crop(frame=frame, **options)
-
-
+crop = partial(crop_resize, frame=FRAME, boxes=BOXES, size=(4, 5), device="cpu")
+several = partial(crop, frame=FRAMES)
 LUMA, CHROMA = np.zeros((6, 8), np.uint8), np.zeros((3, 8), np.uint8)
 DEEP = LUMA.astype(np.uint16), CHROMA.astype(np.uint16)
 
@@ -41,15 +36,15 @@ ROWS = [
     *rows("crop_resize", crop, "frame",
         (None, "frame is None, which is what cv2.imread gives for a file that it can't read; pass a NumPy"),
         ("photo.jpg", "frame is a str"), ([FRAME, FRAME], "a list of frames takes a list of arrays of boxes"),
-        (FRAME[..., :0], "found (6, 8, 0)"),
-        (np.zeros((3, 40, 64), np.uint8), "pass frame.transpose(1, 2, 0)"), (FRAME[0, 0], "or (H, W), found (3,)"),
+        (FRAME[..., :0], "found (6, 8, 0)"), (np.zeros((3, 40, 64), np.uint8), "pass frame.transpose(1, 2, 0)"),
+        (FRAME[0, 0], "or (H, W), found (3,)"),
         (np.zeros((17, 40, 80), np.uint8), "with C from 1 to 64, or (H, W), found (17, 40, 80)"),
         (np.zeros((1, 32, 32), np.uint8), "transpose(1, 2, 0). If it has 1 rows, add some below"),
         (torch(lambda t: t.zeros((4, 64, 9), dtype=t.uint8), "small CHW"), "frame.permute(1, 2, 0)"),
         (torch(lambda t: t.zeros((6, 8, 3), dtype=t.float64), "float64"), "for instance with frame.float()"),
         (FRAME.astype(">u2"), "machine's byte order, found >u2"),
-        (np.ma.masked_array(FRAME, FRAME > 9), "frame is a masked array"),
-        (np.asfortranarray(FRAME), same()), (np.flip(np.flip(FRAME).copy()), same()),
+        (np.ma.masked_array(FRAME, FRAME > 9), "frame is a masked array"), (np.asfortranarray(FRAME), same()),
+        (np.flip(np.flip(FRAME).copy()), same()),
         (torch(lambda t: t.from_numpy(FRAME.copy()).to_sparse(), "sparse"), ".to_dense()"),
         (torch(lambda t: t.ones((6, 8, 3), requires_grad=True), "grad"), "frame requires grad"),
         (torch(lambda t: t.ones((6, 8, 3), dtype=t.bfloat16), "bfloat16"), "bfloat16"),
@@ -67,7 +62,7 @@ ROWS = [
         ([[1, 1, 5, 4], [1, 2]], "boxes must be an array, found rows of different length"),
         (BOXES > 2, "boxes must be integers or floats, found bool"),
         (np.ma.masked_array(BOXES, BOXES > 5), "boxes is a masked array"),
-        ([[1, 1, NAN, 4]], "box 0 = (1, 1, nan, 4) has a number that is NaN"), 
+        ([[1, 1, NAN, 4]], "box 0 = (1, 1, nan, 4) has a number that is NaN"),
         ([[5, 1, 1, 4]], "box 0 = (5, 1, 1, 4) ends before it begins: boxes are x1, y1, x2, y2"),
         ([[-5, -5, -1, -1]], "the frame, 6 pixels high and 8 wide"),
         (np.zeros((2, 5)), "found (2, 5); leave out what follows the corners: boxes[:, :4]"),
@@ -128,7 +123,7 @@ ROWS = [
     ),
     *rows("NV12", nv12, "**",
         ({"channels": "BGR"}, 'channels="BGR" is for frames whose pixels have channels, found NV12; leave it out'),
-        ({"frame_index": [0, 0]}, "a single frame takes none"), 
+        ({"frame_index": [0, 0]}, "a single frame takes none"),
         ({"boxes": [[9, 1, 12, 4]]}, "the frame, 6 pixels high and 8 wide"),
         ({"mean": [1, 2]}, "mean must be one finite number or 3"),
     ),

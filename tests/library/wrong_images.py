@@ -1,5 +1,7 @@
 """Wrong calls of `octopus.images`."""
 
+from functools import partial
+
 import numpy as np
 from exported import Exported
 from wrong_calls import Equal, Later, no_gpu, python, read_only, rows, same, too_much, torch
@@ -26,52 +28,24 @@ class Elsewhere:
     }  # fmt: skip
 
 
-def resize(images_=IMAGES, size=(4, 5), **options):
-    return images.resize(images_, size, **options)
-
-
-def each(sizes=SIZES, images_=IMAGES, **options):
-    return images.resize_each(images_, sizes, **options)
-
-
-def patches(sizes=SIZES, images_=IMAGES, **options):
-    return images.patch_rows(images_, sizes, **{"patch": 2, **options})
-
-
-def smart(sizes=((1080, 1920),), **limits):
-    return images.smart_sizes(sizes, **limits)
-
-
-def fit(sizes=((1080, 1920),), **limits):
-    return images.fit_sizes(sizes, **limits)
-
-
 def plan(operation="resize", image=TALL, max_images=2, sizes=None, given=IMAGES, out=None, **options):
     defaults = {"size": (4, 5)} if operation == "resize" else {}
     return ImagePlan(operation, image, max_images, **defaults, **options).run(given, sizes, out=out)
 
 
-def planned_rows(**options):
-    given = {"sizes": SIZES, "result_rows": 16, "patch": 2, **options}
-    return plan("patch_rows", **given)
-
-
-def planned_each(**options):
-    return plan("resize_each", **{"sizes": SIZES, "result_pixels": 64, **options})
-
-
-def update():
-    return ImagePlan("resize", TALL, 2, size=4).update(IMAGES)
-
-
+resize = partial(images.resize, images=IMAGES, size=(4, 5))
+each = partial(images.resize_each, images=IMAGES, sizes=SIZES)
+patches = partial(images.patch_rows, images=IMAGES, sizes=SIZES, patch=2)
+smart, fit = (partial(rule, sizes=[[1080, 1920]]) for rule in (images.smart_sizes, images.fit_sizes))
+planned_rows = partial(plan, "patch_rows", sizes=SIZES, result_rows=16, patch=2)
+planned_each = partial(plan, "resize_each", sizes=SIZES, result_pixels=64)
 ROWS = [
-    *rows("images.resize", resize, "images_",
+    *rows("images.resize", resize, "images",
         ([], "there are no images: the list is empty"),
-        (None, "images must be a list of images, an array or a RaggedBatch, found None"),
-        (TALL, same(images_=[TALL])), (np.stack([TALL, TALL]), same(images_=[TALL, TALL])),
-        (np.zeros(3), "an array or a RaggedBatch, found an ndarray"),
-        ([None], "image 0 is None"), ([TALL, [[1, 2]]], "image 1 is a list"),
-        ([TALL, TALL[0, 0]], "found image 1 of (3,)"),
+        (None, "images must be a list of images, an array or a RaggedBatch, found None"), (TALL, same(images=[TALL])),
+        (np.stack([TALL, TALL]), same(images=[TALL, TALL])),
+        (np.zeros(3), "an array or a RaggedBatch, found an ndarray"), ([None], "image 0 is None"),
+        ([TALL, [[1, 2]]], "image 1 is a list"), ([TALL, TALL[0, 0]], "found image 1 of (3,)"),
         ([TALL, TALL[:0]], "image 1 of shape (0, 7, 3): sides must lie between 1 and 16777216 pixels"),
         ([TALL[:, :0]], "image 0 of shape (9, 0, 3): sides must lie"),
         ([np.lib.stride_tricks.as_strided(LINE[0], (2**24 + 1, 5, 1), (0, 1, 1))], "sides must lie between"),
@@ -93,11 +67,10 @@ ROWS = [
         (torch(lambda t: [t.zeros(3, 4, 4, device="meta")], "meta"), "image 0 lies on meta"),
         (torch(lambda t: [TALL, t.zeros(3, 4, 4)], "mixed"), "image 0 of uint8 and image 1 of float32"),
         ([Elsewhere()], "image 0 of shape (4, 5, 3) has impossible strides of (15, 3, -9223372036854775806) bytes"),
-        ([Exported(TALL.astype("U1"))], "image 0 can't be read by DLPack: "),
-        (tuple(IMAGES), same()), ([TALL[::-1][::-1], WIDE.copy()[:, ::-1][:, ::-1]], same()),
-        ([read_only(TALL), WIDE], same()), ([image.transpose(2, 0, 1) for image in IMAGES], same()),
-        ([TALL, WIDE.transpose(2, 0, 1)], same()), (BATCH, same()),
-        (Later(lambda t: [t.from_numpy(image) for image in IMAGES], "torch", "tensors"), same()),
+        ([Exported(TALL.astype("U1"))], "image 0 can't be read by DLPack: "), (tuple(IMAGES), same()),
+        ([TALL[::-1][::-1], WIDE.copy()[:, ::-1][:, ::-1]], same()), ([read_only(TALL), WIDE], same()),
+        ([image.transpose(2, 0, 1) for image in IMAGES], same()), ([TALL, WIDE.transpose(2, 0, 1)], same()),
+        (BATCH, same()), (Later(lambda t: [t.from_numpy(image) for image in IMAGES], "torch", "tensors"), same()),
     ),
     *rows("images.resize", resize, "size",
         (0, "size must be (height, width) in positive integers"), ("4x5", "found '4x5'"),
@@ -108,8 +81,8 @@ ROWS = [
         ({"filter": None}, "filter=None is unknown"), ({"antialias": 1}, "antialias must be True or False, found 1"),
         ({"rounding": "floor"}, "rounding='floor' is unknown; use one of none, uint8, pillow"),
         ({"rounding": True}, "rounding=True is unknown"),
-        ({"rounding": "uint8", "images_": FLOATS}, 'rounding="uint8" makes uint8 of what is resized, but the images'),
-        ({"rounding": "pillow", "images_": FLOATS}, "but the images are float32"),
+        ({"rounding": "uint8", "images": FLOATS}, 'rounding="uint8" makes uint8 of what is resized, but the images'),
+        ({"rounding": "pillow", "images": FLOATS}, "but the images are float32"),
         ({"rounding": "torch", "antialias": False}, 'rounding="torch" is of filters that antialias'),
         ({"rounding": "pillow", "antialias": False}, 'rounding="pillow" is of filters that antialias'),
         ({"dtype": "float64"}, "dtype='float64' is unknown; use one of float32, float16, bfloat16, uint8"),
@@ -120,7 +93,7 @@ ROWS = [
         ({"source": "CHW"}, "image 0 of shape (9, 7, 3): channels must be 1, 3 or 4"),
         ({"channels": "GBR"}, "channels='GBR' is unknown; use one of RGB, BGR, RGBA, BGRA"),
         ({"channels": "RGBA"}, 'channels="RGBA" is for images of 4 channels, found 3'),
-        ({"channels": "BGR", "images_": LINE}, 'channels="BGR" is for images of 3 channels, found 1'),
+        ({"channels": "BGR", "images": LINE}, 'channels="BGR" is for images of 3 channels, found 1'),
         ({"return_transform": True}, "is for letterbox=True"),
         ({"letterbox": "yes"}, "letterbox must be True or False"),
         ({"letterbox": True, "crop": "center"}, "ask for one of them"),
@@ -128,7 +101,7 @@ ROWS = [
         ({"crop": "center"}, 'crop="center" to 4x5 needs shortest='),
         ({"crop": "center", "shortest": 0}, "shortest must be a whole number"),
         ({"crop": "center", "shortest": 4.5}, "shortest must be a whole number"),
-        ({"crop": "center", "shortest": 2**23, "images_": LINE}, "image 0 would be 41943040 pixels long"),
+        ({"crop": "center", "shortest": 2**23, "images": LINE}, "image 0 would be 41943040 pixels long"),
         ({"shortest": 4}, 'shortest=4 needs crop="center"'), ({"pad_value": 3}, "nothing is padded with it"),
         ({"letterbox": True, "pad_value": [1, 2]}, "pad_value must be one finite number or 3"),
         ({"letterbox": True, "pad_value": 1e30, "std": 1e-10}, "leaves the range of float32 once normalised"),
@@ -137,10 +110,10 @@ ROWS = [
         ({"std": 1e-300}, "leave the range of float32"),
         ({"stream": 0}, "stream is of a GPU but this call works on the CPU"),
         ({"device": "gpu"}, "device='gpu' is unknown"), ({"device": "cuda"}, no_gpu()),
-        ({"images_": [TALL] * 1000, "size": 20_000}, too_much("bytes are needed on the host for the result")),
+        ({"images": [TALL] * 1000, "size": 20_000}, too_much("bytes are needed on the host for the result")),
         ({"sizes": SIZES}, python("unexpected keyword argument 'sizes'")), ({"device": "cpu"}, same()),
         ({"mean": [0, 0, 0], "std": 1, "scale": np.ones((3, 1, 1))}, same()), ({"dtype": np.float32}, same()),
-        ({"channels": "BGR", "images_": [image[..., ::-1] for image in IMAGES]}, same()),
+        ({"channels": "BGR", "images": [image[..., ::-1] for image in IMAGES]}, same()),
     ),
     *rows("images.resize", resize, "out",
         (np.empty((2, 3, 5, 4), np.float32), "out must be a contiguous float32 array of shape (2, 3, 4, 5) on cpu"),
@@ -150,12 +123,12 @@ ROWS = [
         (np.empty((2, 3, 4, 5), np.float32), same()),
     ),
     *rows("images.resize", resize, "**",
-        ({"images_": [SHARED[0, 0]], "size": (1, 1), "out": SHARED[:1, :1, :1, :1]},
+        ({"images": [SHARED[0, 0]], "size": (1, 1), "out": SHARED[:1, :1, :1, :1]},
          "out lies in the memory of image 0"),
-        ({"images_": [FLOATS[0], SHARED[1, 2, ::-1]][1:], "size": 1,
+        ({"images": [FLOATS[0], SHARED[1, 2, ::-1]][1:], "size": 1,
           "out": SHARED.reshape(-1)[119:].reshape(1, 1, 1, 1)},
          "out lies in the memory of image 0, which is read while that is written"),
-        ({"images_": [SHARED[1, 0]], "size": (1, 1), "out": SHARED[:1, :1, :1, :1]},
+        ({"images": [SHARED[1, 0]], "size": (1, 1), "out": SHARED[:1, :1, :1, :1]},
          Equal(np.zeros((1, 1, 1, 1), np.float32))),
     ),
     *rows("images.resize_each", each, "sizes",
@@ -170,7 +143,7 @@ ROWS = [
     *rows("images.resize_each", each, "**",
         ({"dtype": "bfloat16"}, "a RaggedBatch can't hold bfloat16; ask for float32 or float16"),
         ({"letterbox": True}, python("unexpected keyword argument 'letterbox'")),
-        ({"out": np.empty(3, np.float32)}, "out must be a contiguous float32 array of shape (192,) on cpu"),
+        ({"out": np.zeros(3, np.float32)}, "out must be a contiguous float32 array of shape (192,) on cpu"),
         ({"out": np.empty(192, np.float32)}, same()),
     ),
     *rows("images.patch_rows", patches, "sizes",
@@ -186,7 +159,7 @@ ROWS = [
         ({"temporal": True}, "temporal must be an integer from 1 to 4096, found True"),
         ({"temporal": 2, "order": "PPC"}, 'order="PPC" has one copy of a patch in its row, found temporal=2'),
         ({"order": "CPP"}, "order='CPP' is unknown; use one of CTPP, PPC"),
-        ({"images_": FLOATS}, "makes uint8 of what is resized, but the images are float32"),
+        ({"images": FLOATS}, "makes uint8 of what is resized, but the images are float32"),
         ({"row_multiple": 0}, "row_multiple must be an integer from 1 to 4096, found 0"),
         ({"dtype": "int8", "scale": 255}, "dtype=int8 holds bytes less 128, of patch rows that are not normalised"),
         ({"max_rows": 0}, "max_rows must be a whole number"),
@@ -246,5 +219,7 @@ ROWS = [
         ({"result_pixels": 63}, "the plan has room for 189 values, found 192; make a larger plan"),
         ({"result_pixels": 99}, same()),
     ),
-    *rows("images.ImagePlan.update", update, "**", ({}, "no run of this plan has been captured in a graph")),
+    *rows("images.ImagePlan.update", lambda: ImagePlan("resize", TALL, 2, size=4).update(IMAGES), "**",
+        ({}, "no run of this plan has been captured in a graph"),
+    ),
 ]  # fmt: skip

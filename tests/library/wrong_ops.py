@@ -1,5 +1,7 @@
 """Wrong calls of operations on ragged batches: `ops`, `RaggedPlan`, `blockmap`, `tune`."""
 
+from functools import partial
+
 import numpy as np
 from wrong_batches import BYTES, IMAGES, SEQUENCES, SHAPES, VALUES
 from wrong_calls import Equal, no_gpu, python, read_only, rows, same, torch
@@ -8,30 +10,6 @@ import octopus
 from octopus import RaggedBatch, RaggedPlan, blockmap, ops
 
 NAN, INF = np.nan, np.inf
-
-
-def multiply(batch=IMAGES, gain=2, **options):
-    return ops.multiply(batch, gain, **{"device": "cpu", **options})
-
-
-def normalize(mean=0, std=2, **options):
-    return ops.normalize(IMAGES, mean, std, **{"device": "cpu", **options})
-
-
-def threshold(level=3, **options):
-    return ops.threshold(IMAGES, level, **{"device": "cpu", **options})
-
-
-def gamma(exponent=2, **options):
-    return ops.gamma(IMAGES, exponent, **{"device": "cpu", **options})
-
-
-def blur(batch=IMAGES, **options):
-    return ops.blur3x3(batch, **{"device": "cpu", **options})
-
-
-def sobel(batch=IMAGES, **options):
-    return ops.blur5x5_sobel(batch, **{"device": "cpu", **options})
 
 
 def plan(operation="multiply", batch=IMAGES, **options):
@@ -46,10 +24,11 @@ def build(strategy="lookup", offsets=(0, 3, 8), **options):
     return blockmap.build(strategy, offsets, **options).offsets
 
 
-def tune(**given):
-    return octopus.tune(**{"device": "cpu", "keep": False, **given})
-
-
+multiply = partial(ops.multiply, batch=IMAGES, gain=2, device="cpu")
+normalize = partial(ops.normalize, IMAGES, mean=0, std=2, device="cpu")
+threshold, gamma = (partial(function, IMAGES, device="cpu") for function in (ops.threshold, ops.gamma))
+blur, sobel = (partial(function, batch=IMAGES, device="cpu") for function in (ops.blur3x3, ops.blur5x5_sobel))
+tune = partial(octopus.tune, device="cpu", keep=False)
 OTHER_CUT = RaggedBatch.from_arrays(VALUES, [[3, 2], [1, 2]])
 ROWS = [
     *rows("ops.multiply", multiply, "batch",

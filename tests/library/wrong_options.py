@@ -1,24 +1,17 @@
 """Wrong options of `crop_resize`."""
 
+from functools import partial
+
 import numpy as np
 from wrong_calls import no_gpu, python, rows, same, too_much, torch
-from wrong_crops import FRAME, crop
+from wrong_crops import FRAME, WIDE, crop
 
 NAN, INF = np.nan, np.inf
-WIDE = np.zeros((1, 40_000, 1), np.uint8)
 MAP = [[1, 0, 2], [0, 1, 3]]
 ROW = np.ones((2, 3))
 MANY = np.zeros((6, 8, 64), np.uint8)
-
-
-def padded(**options):
-    return crop(boxes=[[-3, 1, 5, 4]], outside="pad", **options)
-
-
-def boxed(**options):
-    return crop(letterbox=True, **options)
-
-
+padded = partial(crop, boxes=[[-3, 1, 5, 4]], outside="pad")
+boxed = partial(crop, letterbox=True)
 ROWS = [
     *rows("crop_resize", crop, "size",
         (0, "size must be (height, width) in positive integers"), ((4,), "found (4,)"),

@@ -1,5 +1,7 @@
 """Wrong calls of what works with crops: `CropPlan`, `FrameStream`, `map_back`, threads and warming up."""
 
+from functools import partial
+
 import numpy as np
 from wrong_calls import Equal, no_gpu, python, rows, same, too_much, torch
 from wrong_crops import BOXES, FRAME, FRAMES, SHAPE
@@ -25,26 +27,14 @@ def stream(frame=FRAME, max_boxes=3, **options):
     return made.submit(BOXES)
 
 
-def submit(boxes):
-    return FrameStream(FRAME, 2, (4, 5), device="cpu").submit(boxes)
-
-
-def rotated(boxes=((4.0, 3, 2, 2, 30),), size=(4, 5)):
-    return rotated_boxes(boxes, size)
-
-
-TRANSFORM = np.array([[2.0, 2.0, 10.0, 20.0]], np.float32)
-
-
-def back(positions=((1.0, 2.0),), transform=TRANSFORM):
-    return map_back(positions, transform)
-
-
 def set_threads(count):
     before = octopus.set_num_threads(count)
     return octopus.set_num_threads(before)
 
 
+rotated = partial(rotated_boxes, boxes=[[4.0, 3, 2, 2, 30]], size=(4, 5))
+TRANSFORM = np.array([[2.0, 2.0, 10.0, 20.0]], np.float32)
+back = partial(map_back, positions=[[1.0, 2.0]], transform=TRANSFORM)
 ROWS = [
     *rows("CropPlan", plan, "max_boxes",
         (-1, "max_boxes must be a non-negative integer, found -1"), (np.ones(500), "max_boxes must be"),
@@ -77,7 +67,7 @@ ROWS = [
         ({"device": "gpu"}, "device='gpu' is unknown"), ({"device": "cuda"}, no_gpu()),
         ({"frame_index": [0, 0]}, python("FrameStream")), ({"buffers": np.int8(3)}, same()),
     ),
-    *rows("FrameStream.submit", submit, "boxes",
+    *rows("FrameStream.submit", lambda boxes: FrameStream(FRAME, 2, (4, 5), device="cpu").submit(boxes), "boxes",
         (None, "boxes is None"), ([[0, 0, NAN, 1]], "is NaN, or infinite"),
         ([[0, 0, 1, 1]] * 3, "there is room for max_boxes=2, found 3 boxes"), ([], same(boxes=np.empty((0, 4)))),
     ),
@@ -87,9 +77,9 @@ ROWS = [
     ),
     *rows("rotated_boxes", rotated, "boxes",
         (None, "boxes is None; pass a NumPy, torch or CuPy array, or a list"),
-        ([[1, 2, 3, 4]], "boxes must have shape (N, 5), centre_x"),
-        ([[1, 2, 3, 4, 5], [1]], "boxes must be an array"), ([["a"] * 5], "boxes must be integers or floats"),
-        ([[4, 3, 2, 2, 30]], same()), ([], Equal(np.empty((0, 2, 3), np.float32))),
+        ([[1, 2, 3, 4]], "boxes must have shape (N, 5), centre_x"), ([[1, 2, 3, 4, 5], [1]], "boxes must be an array"),
+        ([["a"] * 5], "boxes must be integers or floats"), ([[4, 3, 2, 2, 30]], same()),
+        ([], Equal(np.empty((0, 2, 3), np.float32))),
     ),
     *rows("rotated_boxes", rotated, "size", (0, "size must be (height, width) in positive integers")),
     *rows("map_back", back, "positions",

@@ -1,6 +1,7 @@
 """Wrong calls of what looks at tiles: `keep_tiles`, `tile_means`, `TilePlan`, and the rules that choose."""
 
 import math
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,14 +17,6 @@ TILES = [[0, 0, 4, 3], [4, 3, 8, 6]]
 MEANS = [0.9, 0.5, NAN, 0.1]
 
 
-def keep(image=IMAGE, tiles=TILES, threshold=0.5, **options):
-    return octopus.keep_tiles(image, tiles, threshold, **{"device": "cpu", **options})
-
-
-def means(image=IMAGE, tiles=TILES, **options):
-    return octopus.tile_means(image, tiles, **{"device": "cpu", **options})
-
-
 def plan(image=IMAGE, tiles=TILES, **options):
     return TilePlan(image, tiles, **{"device": "cpu", **options}).run(IMAGE)
 
@@ -32,10 +25,9 @@ def run(image=IMAGE, threshold=0.5, **options):
     return TilePlan(IMAGE, TILES, device="cpu").run(image, threshold, **options)
 
 
-def within(means=MEANS, sizes=(60, 50, 10, 40), budget=100):
-    return octopus.best_within(means, sizes, budget)
-
-
+keep = partial(octopus.keep_tiles, image=IMAGE, tiles=TILES, threshold=0.5, device="cpu")
+means = partial(octopus.tile_means, image=IMAGE, tiles=TILES, device="cpu")
+within = partial(octopus.best_within, means=MEANS, sizes=[60, 50, 10, 40], budget=100)
 ROWS = [
     *rows("keep_tiles", keep, "image",
         (None, "image is None"), ("scene.tif", "image is a str"), (IMAGE.tolist(), "image is a list"),

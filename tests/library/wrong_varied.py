@@ -1,30 +1,16 @@
 """Wrong calls with lists of frames, sizes of each item, and quadrilaterals."""
 
+from functools import partial
+
 import numpy as np
 from wrong_calls import Equal, rows, same
-from wrong_crops import BOXES, CHROMA, FRAME, FRAMES, LUMA, NAN
+from wrong_crops import BOXES, CHROMA, FRAME, FRAMES, LUMA, NAN, crop
 
-from octopus import NV12, CropPlan, FitHeight, crop_resize, map_back
+from octopus import NV12, CropPlan, FitHeight, map_back
 
 QUADS = np.array([[[1, 1], [6, 1], [7, 5], [0, 4]], [[0, 0], [8, 0], [8, 6], [0, 6]]], np.float32)
 SIZES = np.array([[4, 5], [3, 2]])
-PLAIN = crop_resize(FRAME, BOXES, (4, 5), device="cpu")
-
-
-def crop(frame=FRAME, boxes=BOXES, size=(4, 5), **options):
-    return crop_resize(frame, boxes, size, device="cpu", **options)
-
-
-def listed(frame=(FRAME, FRAME[:5]), boxes=(BOXES[:1], BOXES[1:]), **options):
-    return crop(frame, boxes, **options)
-
-
-def quads(boxes=QUADS, **options):
-    return crop(boxes=boxes, **options)
-
-
-def sized(size=SIZES, **options):
-    return crop(size=size, **options)
+PLAIN = crop()
 
 
 def plan(frame=FRAME, boxes=QUADS, size=(4, 5), box_shape=(4, 2), max_boxes=2, run=None, **options):
@@ -36,10 +22,9 @@ def rule(boxes=BOXES, **fields):
     return FitHeight(**{"height": 6, **fields}).sizes(boxes)
 
 
-def back(positions=((1.0, 2.0), (0.0, 0.0)), transform=QUADS, size=None):
-    return map_back(positions, transform, size)
-
-
+listed = partial(crop, frame=(FRAME, FRAME[:5]), boxes=(BOXES[:1], BOXES[1:]))
+quads, sized = partial(crop, boxes=QUADS), partial(crop, size=SIZES)
+back = partial(map_back, positions=[[1.0, 2.0], [0.0, 0.0]], transform=QUADS)
 ROWS = [
     *rows("crop_resize", listed, "frame",
         ([], "there must be a frame or more and boxes for each, found 0 and 2"), ([FRAME], "found 1 and 2"),
@@ -52,8 +37,7 @@ ROWS = [
     ),
     *rows("crop_resize", listed, "boxes",
         (BOXES, "one for each frame, and no frame_index"), ([BOXES], "found 2 and 1"),
-        ([BOXES, None], "boxes[1] is None"),
-        ([BOXES, QUADS], "all boxes, all maps or all quadrilaterals"),
+        ([BOXES, None], "boxes[1] is None"), ([BOXES, QUADS], "all boxes, all maps or all quadrilaterals"),
         ([BOXES, [[1, 1, 1, 4]]], "of frame 1, box 0 = (1, 1, 1, 4) is empty"),
         ([[], np.zeros((1, 5))], "found (1, 5)"), ([[], BOXES[:, None]], "boxes must have shape (N, 4)"),
         ([[[0, 0, 8, 6]], [[0, 5.5, 8, 6]]], "of frame 1, box 0 = (0, 5.5, 8, 6) lies outside the frame, 5 pixels"),
@@ -61,8 +45,7 @@ ROWS = [
     ),
     *rows("crop_resize", listed, "**",
         ({"frame_index": [0, 1]}, "and no frame_index"),
-        ({"flip": [0, 1]}, "flip goes with boxes and maps of one size"),
-        ({"count": 1}, "count goes with"),
+        ({"flip": [0, 1]}, "flip goes with boxes and maps of one size"), ({"count": 1}, "count goes with"),
         ({"mean": np.ones((2, 3)), "std": np.ones((2, 3))}, "mean must be one finite"),
         ({"stream": 5}, "works on the CPU; leave stream out"),
         ({"out": np.zeros((2, 3, 5, 4), np.float32)}, "out must be"),
@@ -87,9 +70,9 @@ ROWS = [
     ),
     *rows("crop_resize", quads, "boxes",
         (QUADS[:, [0, 2, 1, 3]], "quadrilateral 0 = (1, 1, 7, 5, 6, 1, 0, 4) is not convex"),
-        (QUADS[:, [0, 1, 1, 3]], "no three on a line; wrong quadrilaterals: 2 of 2"), 
-        (QUADS * NAN, "is NaN, or infinite"),
-        (QUADS * 1e9, "reaches further than 16777216 pixels"), (QUADS[0], "a single quadrilateral is boxes[None]"),
+        (QUADS[:, [0, 1, 1, 3]], "no three on a line; wrong quadrilaterals: 2 of 2"),
+        (QUADS * NAN, "is NaN, or infinite"), (QUADS * 1e9, "reaches further than 16777216 pixels"),
+        (QUADS[0], "a single quadrilateral is boxes[None]"),
         (QUADS > 1, "boxes must be integers or floats, found bool"), (QUADS.astype(np.int64), same()),
         (QUADS.tolist(), same()), (QUADS[:0], Equal(PLAIN[:0])),
     ),
@@ -102,12 +85,11 @@ ROWS = [
     *rows("CropPlan", plan, "**",
         ({"boxes": BOXES}, "the plan is for quads, found boxes"),
         ({"box_shape": (4,)}, "a plan for quadrilaterals has"),
-        ({"max_boxes": 1}, "there is room for max_boxes=1, found 2 boxes"), 
-        ({"size": SIZES * 2**28}, "sizes must be 2"),
-        ({"size": FitHeight(6)}, "give FitHeight a max_width"), ({"size": SIZES[:1]}, "sizes must be 2 heights"),
-        ({"run": {"flip": [0, 0]}}, "flip goes with"),
-        ({"run": {"mean": 1}}, "mean goes with boxes and maps of one size"),
-        ({"max_boxes": 3}, same()), ({"size": FitHeight(6, max_width=40)}, same(size=[[6, 11], [6, 8]])),
+        ({"max_boxes": 1}, "there is room for max_boxes=1, found 2 boxes"),
+        ({"size": SIZES * 2**28}, "sizes must be 2"), ({"size": FitHeight(6)}, "give FitHeight a max_width"),
+        ({"size": SIZES[:1]}, "sizes must be 2 heights"), ({"run": {"flip": [0, 0]}}, "flip goes with"),
+        ({"run": {"mean": 1}}, "mean goes with boxes and maps of one size"), ({"max_boxes": 3}, same()),
+        ({"size": FitHeight(6, max_width=40)}, same(size=[[6, 11], [6, 8]])),
     ),
     *rows("FitHeight.sizes", rule, "**",
         ({"boxes": np.zeros((1, 2, 3))}, "FitHeight takes boxes (N, 4) or quadrilaterals"),

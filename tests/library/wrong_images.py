@@ -193,7 +193,7 @@ ROWS = [
     ),
     *rows("images.ImagePlan", plan, "**",
         ({"operation": "crop"}, "operation='crop' is unknown; use one of resize, resize_each, patch_rows"),
-        ({"max_images": 0}, "max_images must be a whole number"),
+        ({"max_images": 0}, "max_images must be a whole number"), ({"sizes": SIZES}, "pass no sizes"),
         ({"max_images": 1}, "the plan is for 1 images, found 2; make a larger plan"),
         ({"image": None}, "image 0 is None"),
         ({"given": FLOATS}, "(library, side, dtype, channels) ('numpy', 'cpu', 'uint8', 3), found ('numpy', "),

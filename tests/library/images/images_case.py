@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from octopus.arrays.launch import launch
 from octopus.arrays.views import view
@@ -12,6 +13,7 @@ from octopus.kernels.images import IMAGE
 
 STORED = {"bfloat16": "uint16"}
 OPERATIONS = {"batch": "resize", "each": "resize_each", "rows": "patch_rows"}
+SIDES = [(9, 7), (5, 12), (20, 3)]
 PLAIN_ROWS = {"filter": "bilinear", "rounding": "none", "merge": 1, "temporal": 1}
 
 
@@ -57,6 +59,23 @@ def run_table(engine, table, out) -> None:
     """Fill `out` from the images of a table."""
     found = view(out, "out")
     launch(engine.prepared(table, found), (found.pointer,))
+
+
+def pixels(channels=3, dtype=np.uint8):
+    """Small images of `SIDES`, the same at each call."""
+    generator = np.random.default_rng(4)
+    return [generator.integers(0, 256, (*side, channels)).astype(dtype) for side in SIDES]
+
+
+def in_blocks(array):
+    """An image of Pillow whose rows lie in several blocks, as those of a photograph do."""
+    image = pytest.importorskip("PIL.Image")
+    size = image.core.get_block_size()
+    image.core.set_block_size(4096)
+    try:
+        return image.fromarray(array)
+    finally:
+        image.core.set_block_size(size)
 
 
 def noise(rng, height, width, channels=3, dtype="uint8") -> np.ndarray:

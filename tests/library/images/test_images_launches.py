@@ -4,8 +4,9 @@ import fake_torch
 import numpy as np
 import pretended
 import pytest
+from images_case import pixels
 
-from octopus import InputError, RaggedBatch, images, set_num_threads
+from octopus import InputError, RaggedBatch, images
 from octopus.backends.cuda import stream_of
 from octopus.backends.cuda.memory import DeviceArray
 from octopus.images import upload
@@ -13,7 +14,7 @@ from octopus.images import upload
 gpu = pytest.fixture(pretended.installed)
 torch = pytest.fixture(pretended.torch_installed)
 
-SIDES, SIZES = [(9, 7), (5, 12), (20, 3)], [(4, 8), (12, 4), (8, 8)]
+SIZES = [(4, 8), (12, 4), (8, 8)]
 WIDE, NARROW = [(2, 8)], [(2, 4)]
 ROWS = {"patch": 2, "merge": 1, "temporal": 1, "order": "PPC"}
 CALLS = {
@@ -26,10 +27,6 @@ CALLS = {
     "rows": lambda given, **more: images.patch_rows(given, SIZES, patch=2, **more),
     "padded rows": lambda given, **more: images.patch_rows(given, SIZES, patch=2, max_rows=17, **more),
 }
-
-
-def pixels():
-    return [np.random.default_rng(2).integers(0, 256, (*side, 3), np.uint8) for side in SIDES]
 
 
 def tensors(arrays):
@@ -120,18 +117,16 @@ def test_images_on_the_host_are_one_upload_and_those_on_the_gpu_are_read_in_plac
     assert counted.since()[:2] == [0, 2]  # and the way back
 
 
-def test_images_of_the_host_are_uploaded_while_others_are_packed(gpu, monkeypatch):
-    given, sent, threads = pixels(), [], set_num_threads(1)
+def test_images_of_the_host_are_uploaded_while_others_are_packed(gpu, set_threads, monkeypatch):
+    given, sent = pixels(), []
+    set_threads(1)
     monkeypatch.setattr(upload, "PIECE_BYTES", 40)
     monkeypatch.setattr(upload, "THREAD_BYTES", 40)
-    try:
-        for least in (1 << 20, 1):
-            monkeypatch.setattr(upload, "STRETCH_BYTES", least)
-            del gpu.uploads[:]
-            images.resize(given, 6, device="cuda")
-            sent.append(list(gpu.uploads))
-    finally:
-        set_num_threads(threads)
+    for least in (1 << 20, 1):
+        monkeypatch.setattr(upload, "STRETCH_BYTES", least)
+        del gpu.uploads[:]
+        images.resize(given, 6, device="cuda")
+        sent.append(list(gpu.uploads))
     assert len(sent[0]) == 1 < len(sent[1]) and sum(sent[0]) == sum(sent[1])
 
 
@@ -169,10 +164,10 @@ def test_a_plan_loads_before_a_graph_what_it_needs_there(gpu):
 
 def test_a_plan_takes_images_of_its_library_and_on_its_gpu(torch):
     given = one(torch)
-    plan, own = (images.ImagePlan("patch_rows", given, 4, result_rows=16, **ROWS), [DeviceArray((2, 8, 3), np.uint8)])
+    plan = images.ImagePlan("patch_rows", given, 4, result_rows=16, **ROWS)
     words = r"images of \(library, side, dtype, channels\) \('other', 'cuda', 'uint8', 3\).*found \('octopus',"
     with pytest.raises(InputError, match=words):
-        plan.run(own, WIDE)
+        plan.run([DeviceArray((2, 8, 3), np.uint8)], WIDE)
     plan.run(given, WIDE)
     there = [fake_torch.Tensor(np.zeros((2, 8, 3), np.uint8), f"cuda:{number}") for number in (0, 1)]
     plan = images.ImagePlan("patch_rows", there[:1], 4, result_rows=16, **ROWS)
@@ -192,10 +187,8 @@ def test_a_slot_whose_launch_fails_is_in_use_until_its_upload_is_done(gpu):
 
 
 def test_images_from_the_host_are_worked_on_where_torch_will_use_the_result(torch):
-    plain, options = (
-        [np.zeros((2, 8, 3), np.uint8)],
-        {"size": 6, "letterbox": True, "return_transform": True, "device": "cuda"},
-    )
+    plain = [np.zeros((2, 8, 3), np.uint8)]
+    options = {"size": 6, "letterbox": True, "return_transform": True, "device": "cuda"}
     plan = images.ImagePlan("resize", plain, 2, source_pixels=16, **options)
     out = fake_torch.Tensor(np.zeros((1, 3, 6, 6), np.float32), "cuda:0")
     for run in (lambda: images.resize(plain, out=out, **options), lambda: plan.run(plain, out=out)):

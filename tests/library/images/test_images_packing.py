@@ -4,30 +4,12 @@ import contextlib
 
 import numpy as np
 import pytest
+from images_case import in_blocks, pixels
 from PIL import Image
 
-import octopus
 from octopus import RaggedBatch
 from octopus.images import upload
 from octopus.images.sources import geometry_of, look
-
-SIDES = [(9, 7), (5, 12), (20, 3)]
-
-
-def pixels():
-    generator = np.random.default_rng(4)
-    return [generator.integers(0, 256, (*side, 3), np.uint8) for side in SIDES]
-
-
-def in_blocks(image):
-    """An image of Pillow whose rows lie in several blocks, as those of a photograph do."""
-    size = Image.core.get_block_size()
-    Image.core.set_block_size(4096)
-    try:
-        large = Image.fromarray(np.tile(image, (30, 40, 1)))
-    finally:
-        Image.core.set_block_size(size)
-    return large
 
 
 def grey(image):
@@ -41,7 +23,7 @@ FORMS = {
     "steps": lambda given: [given[0][::-1, :, ::-1], *given[1:]],
     "ragged": RaggedBatch.from_list,
     "pillow": lambda given: [Image.fromarray(image) for image in given],
-    "blocks": lambda given: [given[0], in_blocks(given[1]), in_blocks(given[2])],
+    "blocks": lambda given: [given[0], *(in_blocks(np.tile(image, (30, 40, 1))) for image in given[1:])],
     "grey": lambda given: [grey(image) for image in given],
     "mixed": lambda given: [given[0][::-1], Image.fromarray(given[1]), given[2].transpose(2, 0, 1)],
 }
@@ -50,7 +32,8 @@ FORMS = {
 @pytest.mark.parametrize(("piece", "thread"), [(8, 7), (1 << 19, 7), (8, 1 << 22)])
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("form", FORMS)
-def test_images_are_packed_one_after_the_other(form, threads, piece, thread, monkeypatch):
+def test_images_are_packed_one_after_the_other(form, threads, piece, thread, set_threads, monkeypatch):
+    set_threads(threads)
     monkeypatch.setattr(upload, "PIECE_BYTES", piece)
     monkeypatch.setattr(upload, "THREAD_BYTES", thread)
     given = FORMS[form](pixels())
@@ -64,17 +47,12 @@ def test_images_are_packed_one_after_the_other(form, threads, piece, thread, mon
         whole.append(memory[:end].copy())
         told.append(end)
 
-    before = octopus.set_num_threads(threads)
-    try:
-        packed.copy(found, memory, check)
-    finally:
-        octopus.set_num_threads(before)
+    packed.copy(found, memory, check)
     few = thread > 7 or piece > 8
     assert told == sorted(set(told)) and (len(told) > 1 or form == "steps" or threads > 1 or few)
     assert all(np.array_equal(part, memory[: part.size]) for part in whole)
     arrays = [np.asarray(image) for image in given]
-    places = zip(arrays, packed.begins.tolist(), packed.geometry.strides.tolist(), strict=True)
-    for image, begin, strides in places:
+    for image, begin, strides in zip(arrays, packed.begins.tolist(), packed.geometry.strides.tolist(), strict=True):
         assert np.array_equal(np.ndarray(image.shape, np.uint8, memory, begin, strides), image)
     assert (memory[:5] == 7).all()
     assert packed.nbytes <= 5 + sum(image.size + upload.ALIGNMENT for image in arrays)
@@ -95,27 +73,25 @@ def test_pixels_of_four_bytes_become_three_whatever_their_number():
         assert np.array_equal(memory[: 3 * width], np.asarray(image).ravel()) and (memory[3 * width :] == 7).all()
 
 
-def test_an_error_of_who_is_told_is_raised_and_the_threads_go_on(monkeypatch):
+def test_an_error_of_who_is_told_is_raised_and_the_threads_go_on(set_threads, monkeypatch):
     monkeypatch.setattr(upload, "PIECE_BYTES", 7)
     monkeypatch.setattr(upload, "THREAD_BYTES", 7)
     found = look(pixels())
     packed = upload.Packing(found, geometry_of(found), as_they_lie=True)
-    memory, before = np.zeros(packed.nbytes, np.uint8), octopus.set_num_threads(2)
+    memory = np.zeros(packed.nbytes, np.uint8)
 
     def fail(end):
         raise RuntimeError(f"no upload of {end}")
 
-    try:
-        for _ in range(3):
-            with contextlib.suppress(RuntimeError):  # the other thread may do all of it
-                packed.copy(found, memory, fail)
-        octopus.set_num_threads(1)
-        with pytest.raises(RuntimeError, match="no upload of"):
+    set_threads(2)
+    for _ in range(3):
+        with contextlib.suppress(RuntimeError):  # the other thread may do all of it
             packed.copy(found, memory, fail)
-        octopus.set_num_threads(2)
-        memory[:] = 0
-        packed.copy(found, memory)
-    finally:
-        octopus.set_num_threads(before)
+    set_threads(1)
+    with pytest.raises(RuntimeError, match="no upload of"):
+        packed.copy(found, memory, fail)
+    set_threads(2)
+    memory[:] = 0
+    packed.copy(found, memory)
     for image, begin in zip(pixels(), packed.begins, strict=True):
         assert np.array_equal(memory[begin : begin + image.size], image.ravel())

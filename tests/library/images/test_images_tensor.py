@@ -1,4 +1,4 @@
-"""The tensor-core kernel of images compiles, takes the images that it can do, and is launched with its arguments."""
+"""The CUDA kernels of images compile, take the images that they can do, and are launched with their arguments."""
 
 import math
 from types import SimpleNamespace
@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from octopus import InputError
 from octopus.kernels.images import IMAGE
 
 pytest.importorskip("numba_cuda")
@@ -19,21 +20,27 @@ from octopus.images.spec import make_spec
 from octopus.kernels import images
 from octopus.kernels.arguments import Arguments
 from octopus.kernels.cuda import image_rows, image_tiles, image_weights
+from octopus.kernels.cuda import images as simple
 from octopus.kernels.cuda.image_kind import DIGIT_BYTES, FUSED_ONE, TWO_DIGITS, shared_bytes
 from octopus_study.kernels.cuda.image_owners import OWNERS, build_owned
 from octopus_study.reference import images as reference
+
+gpu = pytest.fixture(pretended.installed)
 
 LIMIT, PROCESSORS = 227 << 10, 132
 CALLS = {
     "batch": ("resize", {"size": (20, 70), "filter": "bicubic", "rounding": "pillow"}),
     "each": ("resize_each", {"layout": "NHWC", "filter": "lanczos", "dtype": "uint8"}),
     "rows": ("patch_rows", {"dtype": "bfloat16", "rounding": "uint8"}),
-    "folded": (
-        "patch_rows",
-        {"rounding": "uint8", "temporal": 1, "row_multiple": 8, "dtype": "int8", "mean": None, "std": None},
-    ),
+    "folded": ("patch_rows", {"rounding": "uint8", "temporal": 1, "row_multiple": 8, "dtype": "int8", "mean": None,
+                              "std": None}),
     "siglip": ("patch_rows", {"order": "PPC", "patch": 16, "filter": "bilinear", "rounding": "pillow"}),
-}
+}  # fmt: skip
+# What else the simple kernel is asked for.
+SIMPLE = {
+    "each": {"filter": "bicubic", "dtype": "float16", "rounding": "none", "antialias": False},
+    "rows": {"filter": "bicubic", "patch": 2, "merge": 1}, "siglip": {"patch": 2, "filter": "lanczos", "max_rows": 7},
+}  # fmt: skip
 
 
 def spec_of(name, source="uint8", channels=3, **options):
@@ -54,6 +61,22 @@ def table_of(*sides, rows=56, columns=84):
 def cut_of(name, table, fused=False, **options):
     spec = spec_of(name, **options)
     return cuda.cut(cuda.kernel_of(spec)._replace(fused=fused), table, spec.item, LIMIT, PROCESSORS)
+
+
+@pytest.mark.parametrize("name", SIMPLE)
+def test_the_simple_kernel_compiles_for_every_gpu(capability_in_turn, name):
+    spec = spec_of(name, **SIMPLE[name])
+    _, _, *kind = cuda.SimpleKernel(spec).built
+    ptx = to_ptx(simple.build(*kind), capability_in_turn)
+    assert f".target sm_{capability_in_turn[0]}{capability_in_turn[1]}" in ptx
+    assert "images_kernel" in entry_name(ptx)
+    # Of Lanczos the sine has a table of its own for large numbers.
+    assert ("local_depot" in ptx) == (spec.filter == "lanczos")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_kernel_of_padding_compiles_for_every_gpu(capability_in_turn, dtype):
+    assert "padding_kernel" in entry_name(to_ptx(simple.build_padding(dtype), capability_in_turn))
 
 
 @pytest.mark.parametrize("capability", [cuda.TENSOR_CAPABILITY], indirect=True)
@@ -117,22 +140,13 @@ def test_which_rows_are_made_channel_by_channel(options, monkeypatch):
     assert [one.kind.fused for one in cuda.kernels_of(spec_of("rows", **source, **options))[:-1]] == [False]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"top": -1},
-        {"left": -3},
-        {"top": 40},  # the item ends below the image
-        {"left": 30},
-        {"row_step": -600},
-        {"pixel_step": 5},
-        {"pixel_step": -1},
-        {"row_step": 1 << 26},  # memory of more than 2 GiB
-        {"row_step": 1 << 25},  # of 1.6 GiB, but groups of rows behind the last would begin beyond 2 GiB
-        {"plane_step": 1 << 33},
-        {"width": 40_000, "row_step": 120_000},  # 24,000 bytes of weights for each of 16 columns
-    ],
-)
+@pytest.mark.parametrize("change", [
+    {"top": -1}, {"left": -3}, {"top": 40}, {"left": 30},  # items that reach beyond their image
+    {"row_step": -600}, {"pixel_step": 5}, {"pixel_step": -1},
+    {"row_step": 1 << 26}, {"plane_step": 1 << 33},  # memory of more than 2 GiB
+    {"row_step": 1 << 25},  # of 1.6 GiB, but groups of rows behind the last would begin beyond 2 GiB
+    {"width": 40_000, "row_step": 120_000},  # 24,000 bytes of weights for each of 16 columns
+])  # fmt: skip
 def test_images_that_it_refuses(change):
     table = table_of((100, 200), (50, 60))
     assert cut_of("batch", table.copy()) is not None
@@ -172,6 +186,24 @@ def test_a_captured_launch_is_used_again_if_it_has_enough_of_all():
     assert cuda.cut_like(kind, table_of(*[(500, 500)] * 9), spec.item, captured) is None  # blocks
     assert cuda.cut_like(kind, table_of((500, 3000)), spec.item, captured) is None  # weights of columns
     assert cuda.cut_like(kind, table_of((3000, 500)), spec.item, captured) is None  # rows
+
+
+def sized(rows, columns, count=2):
+    """Images that say what becomes of them and nothing else."""
+    table = np.zeros(count, IMAGE)
+    table["rows"], table["columns"] = rows, columns
+    return table
+
+
+def test_the_simple_kernels_launch_has_as_many_blocks_as_a_grid_and_the_captured_run(gpu):
+    gpu.compute_capability = (7, 5)  # without tensor cores for bytes
+    engine = cuda.CudaEngine(spec_of("each", **SIMPLE["each"]))
+    with pytest.raises(InputError, match="more than one launch can have"):
+        engine.prepare(sized(2**20, 2**20))
+    captured = engine.prepare(sized(16, 64))
+    assert engine.prepare(sized(16, 64, 1), captured).blocks == 4
+    with pytest.raises(InputError, match="capture a run of the largest"):
+        engine.prepare(sized(17, 64), captured)
 
 
 def reach(size, count, lines, support):
@@ -238,10 +270,8 @@ def test_weights_of_two_digits(monkeypatch):
     begin = image_weights.window(np.int32(7), scale, 2 * scale, np.int32(size))[0]
     for row in range(16):
         start, stop, centre = image_weights.window(np.int32(7 + row), scale, 2 * scale, np.int32(size))
-        found = write(
-            np.uint32(0), np.int32(row), np.int32(start - begin), np.int32(1), start, stop, centre, 1 / scale, False
-        )
-        assert found == FUSED_ONE
+        numbers = map(np.int32, (row, start - begin, 1))
+        assert write(np.uint32(0), *numbers, start, stop, centre, 1 / scale, False) == FUSED_ONE
     lines = np.zeros((16, 64))
     for product, digit, lane, word, byte in np.ndindex(2, 2, 32, 4, 4):
         value = np.int8(band[product * TWO_DIGITS + digit * DIGIT_BYTES + 16 * lane + 4 * word + byte])
@@ -265,9 +295,6 @@ def test_levels_of_two_digit_weights_are_near_exact_ones(filter, height, width, 
     assert abs(intermediate).max() < 1 << 15  # two bytes, the higher one signed
     found = down @ intermediate / (FUSED_ONE * image_rows.STEPS)
     assert 0 < np.abs(found - axes[0] @ image @ axes[1].T).max() < 0.03
-
-
-gpu = pytest.fixture(pretended.installed)
 
 
 @pytest.mark.parametrize(("name", "fused"), [*((name, False) for name in CALLS), ("rows", True)])

@@ -81,7 +81,7 @@ def test_a_broadcast_image_is_read_by_its_steps_of_zero():
     ([(3, 9, 3), (9, 7, 3), (3, 5, 6)], None, [[3, 9], [9, 7], [5, 6]]), ([(4, 4), (4, 4)], None, [[4, 4], [4, 4]]),
     ([(1, 5, 6), (5, 6, 1)], None, [[5, 6], [5, 6]]),
     ([(1, 5, 6), (1, 5, 1), (5, 6)], None, [[5, 6], [5, 1], [5, 6]]),
-    ([(5, 6), (1, 5, 6)], "CHW", [[5, 6], [5, 6]]),  # of two dimensions none is that of channels
+    ([(3, 9, 3)], "CHW", [[9, 3]]), ([(5, 6), (1, 5, 6)], "CHW", [[5, 6], [5, 6]]),  # (H, W) has none
 ])  # fmt: skip
 def test_where_channels_are(shapes, source, sides):
     given = [np.zeros(shape, np.uint8) for shape in shapes]
@@ -91,12 +91,12 @@ def test_where_channels_are(shapes, source, sides):
 def test_channels_that_could_be_at_both_ends_are_hinted_at(monkeypatch):
     monkeypatch.setattr(checks, "_hinted", set())
     unclear = np.zeros((3, 9, 3), np.uint8)
-    with pytest.warns(UserWarning, match=r"image 0 of shape \(3, 9, 3\) .* Say source="):
-        images.resize([unclear], 3, device="cpu")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         images.resize([unclear], 3, source="HWC", device="cpu")
         images.resize([unclear, np.zeros((8, 9, 3), np.uint8)], 3, device="cpu")
+    with pytest.warns(UserWarning, match=r"image 0 of shape \(3, 9, 3\) .* Say source="):
+        images.resize([unclear], 3, device="cpu")
 
 
 def test_exported_memory_lives_as_long_as_the_call():

@@ -91,10 +91,7 @@ def test_torchvision(filter, antialias):
         for rounding in ("none", "uint8")
     )
     for before, (height, width) in SIDES + random_sides(rng, 60):
-        image, after = (
-            noise(rng, *before),
-            (height, max(width, 2)),
-        )  # one column wide torch 2.14 repeats the first row
+        image, after = noise(rng, *before), (height, max(width, 2))  # one column wide torch 2.14 repeats the first row
         expected = torch_resized(image, after, filter, antialias)
         result = run([image], [after], exact.spec, engine=exact).reshape(expected.shape)
         assert np.abs(result - expected).max() <= 1e-3 * 255, (before, after)

@@ -3,7 +3,6 @@
 import io
 import re
 import warnings
-from functools import partial
 
 import numpy as np
 import pytest
@@ -75,13 +74,20 @@ def check(batches, folder, order=None):
 
 @pytest.mark.parametrize(("workers", "context"), WORKERS)
 def test_batches_are_the_images(workers, context):
-    """Over two epochs of the same workers."""
+    """Over two epochs of the same workers, and resized as lists of them are."""
     folder = Folder()
     loader = loader_of(folder, workers, context, persistent_workers=workers > 0)
     for _ in range(2):
         batches = list(loader)
         assert all(type(batch) is RaggedBatch and batch.offsets_on_host for batch in batches)
         check(batches, folder)
+    pictures = [torch.from_numpy(image.copy()) for image in map(folder.__getitem__, range(COUNT))]
+    for number, batch in enumerate(batches):
+        given = pictures[BATCH * number :][:BATCH]
+        assert torch.equal(images.resize(batch, 32, **CALL), images.resize(given, 32, **CALL))
+        rows, grid = images.patch_rows(batch, images.smart_sizes, scale=255)
+        expected, expected_grid = images.patch_rows(given, images.smart_sizes, scale=255)
+        assert torch.equal(rows, expected) and grid.tolist() == expected_grid.tolist()
 
 
 @pytest.mark.parametrize(("workers", "context"), WORKERS[:3])
@@ -95,18 +101,6 @@ def test_shuffled_images_with_labels(workers, context):
         check(batches, Folder(60), orders[-1])
         assert sorted(orders[-1]) == list(range(60))
     assert orders[0] != orders[1]
-
-
-@pytest.mark.parametrize(("workers", "context"), WORKERS)
-def test_resized_as_the_list_is(workers, context):
-    folder = Folder()
-    batches = list(loader_of(folder, workers, context))
-    for number, batch in enumerate(batches):
-        pictures = [torch.from_numpy(folder[i].copy()) for i in range(COUNT)][BATCH * number :][:BATCH]
-        assert torch.equal(images.resize(batch, 32, **CALL), images.resize(pictures, 32, **CALL))
-        rows, grid = images.patch_rows(batch, images.smart_sizes, scale=255)
-        expected, expected_grid = images.patch_rows(pictures, images.smart_sizes, scale=255)
-        assert torch.equal(rows, expected) and grid.tolist() == expected_grid.tolist()
 
 
 @pytest.mark.parametrize(("workers", "context"), WORKERS)
@@ -132,7 +126,7 @@ def test_channels_at_both_ends():
     narrow = [np.zeros((3, 200, 4), np.uint8), np.ones((3, 100, 4), np.uint8)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        batch = partial(ragged, source="CHW")(narrow)
+        batch = ragged(narrow, source="CHW")
     assert batch.shapes.tolist() == [[3, 200, 4], [3, 100, 4]]
     with pytest.raises(InputError, match="channels"):
         ragged([np.zeros((3, 200, 4), np.uint8), np.zeros((1, 200, 4), np.uint8)], source="CHW")
@@ -153,9 +147,8 @@ def test_what_is_refused(given, words):
 
 
 def test_a_worker_names_what_it_refuses():
-    pictures = [np.zeros((9, 8, 3), np.uint8), np.zeros((9, 8, 4), np.uint8)]
     with pytest.raises(InputError, match="image 1 of shape"):
-        list(loader_of(pictures, 1, "fork"))
+        list(loader_of([np.zeros((9, 8, channels), np.uint8) for channels in (3, 4)], 1, "fork"))
 
 
 def test_moved_as_tensors_are():
@@ -205,9 +198,8 @@ def pillow():
 
 def test_images_of_pillow_and_arrays_make_the_same_batch():
     folder = [Folder()[index] for index in range(5)]
-    images_of_pillow = [pillow().fromarray(np.ascontiguousarray(one)) for one in folder]
-    expected = ragged(folder)
-    for given in (images_of_pillow, [*images_of_pillow[:2], *folder[2:]]):
+    of_pillow, expected = [pillow().fromarray(np.ascontiguousarray(one)) for one in folder], ragged(folder)
+    for given in (of_pillow, [*of_pillow[:2], *folder[2:]]):
         batch = ragged(given)
         assert batch.shapes.tolist() == expected.shapes.tolist() and torch.equal(batch.values, expected.values)
 

@@ -6,7 +6,6 @@ import sys
 import warnings
 from importlib import import_module
 
-import numpy as np
 import pytest
 
 from octopus.errors import MissingPackageError
@@ -47,22 +46,44 @@ def test_all_code_that_is_stood_in_for_is_known(name):
     assert not common.moved(import_module(f"octopus.integrations.{name}").relied_on())
 
 
-IMAGE = np.zeros((300, 500, 3), np.uint8)
+# Versions that are tested, an older and a newer one, and calls, which are given the module of the package's tests.
+VERSIONS = {
+    "sahi": ("0.12 to 0.12", "0.11.36", "0.13.0", [lambda tests: tests.slices(tests.picture(), 64, 64)]),
+    "supervision": ("0.30 to 0.31", "0.29.1", "0.32.0", [lambda tests: tests.batched(list, 100)]),
+    "transformers": ("5.17 to 5.24", "5.16.2", "6.1.0", [
+        lambda tests, **more: tests.accelerate(tests.make("ViTImageProcessor"), **more)(tests.pictures()),
+    ]),
+    "ultralytics": ("8.4.179 to 8.4.190", "8.4.178", "8.4.300", [
+        lambda tests, **more: tests.accelerate(tests.Plain(), **more).preprocess(tests.pictures()),
+        lambda tests: tests.letterbox(tests.pictures(), tests.LetterBox(320)),
+    ]),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "call", "tested", "older", "newer"), [
-    ("sahi", lambda stand_ins: stand_ins.slices(IMAGE, 64, 64), "0.12 to 0.12", "0.11.36", "0.13.0"),
-    ("supervision", lambda stand_ins: stand_ins.batched(list, 100), "0.30 to 0.31", "0.29.1", "0.32.0"),
-])  # fmt: skip
-def test_an_older_version_is_refused_and_a_newer_one_warned_of(monkeypatch, name, call, tested, older, newer):
+@pytest.mark.parametrize("name", VERSIONS)
+def test_an_older_version_is_refused_and_a_newer_one_warned_of_once(monkeypatch, name):
     package = pytest.importorskip(name, reason=f"{name} is not installed")
-    stand_ins = import_module(f"octopus.integrations.{name}")
-    monkeypatch.setattr(package, "__version__", older)
-    with pytest.raises(MissingPackageError, match=f"tested with {name} {tested}, found the older {older}"):
-        call(stand_ins)
+    tests, (tested, older, newer, calls) = import_module(f"test_{name}"), VERSIONS[name]
+    for call in calls:
+        monkeypatch.setattr(package, "__version__", older)
+        with pytest.raises(MissingPackageError, match=f"{name} {tested}, found the older {older}.* untested=True"):
+            call(tests)
+    if name in ("transformers", "ultralytics"):
+        calls[0](tests, untested=True)
     monkeypatch.setattr(package, "__version__", newer)
-    with pytest.warns(UserWarning, match=f"{name} {newer} is newer than {tested}"):
-        call(stand_ins)
+    with pytest.warns(UserWarning, match=f"{name} {newer} is newer than {tested}") as warned:
+        for call in calls:
+            call(tests)
+    assert len(warned) == 1
+
+
+@pytest.mark.parametrize("name", VERSIONS)
+def test_without_the_package(monkeypatch, name):
+    pytest.importorskip(name, reason=f"{name} is not installed")
+    tests, call = import_module(f"test_{name}"), VERSIONS[name][-1][0]
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingPackageError, match=rf"pip install 'octopus-ragged\[{name}\]'"):
+        call(tests)
 
 
 def test_nothing_is_imported_unasked():

@@ -26,6 +26,7 @@ from octopus.integrations.rapidocr import FallbackWarning, accelerate  # noqa: E
 TEXTS = {"crops of all sizes 0123": 40, "one launch for every box": 22, "read": 60, "as wide as it is long 57": 16}
 LEVEL = 1 / 127.5
 QUIET = {"Global.log_level": "error"}
+CORNERS = np.float32([[0, 0], [1, 0], [1, 1], [0, 1]])
 
 
 @pytest.fixture(scope="module")
@@ -45,15 +46,11 @@ def page():
     for text, size in TEXTS.items():
         ImageDraw.Draw(canvas).text((30, y), text, fill=0, font=ImageFont.load_default(size))
         y += size + 30
-    for text, degrees, place in (
-        ("tilted line", 8, (300, 330)),
-        ("upright", -90, (660, 60)),
-        ("head over", 180, (40, 400)),
-    ):
+    turned = {"tilted line": (8, (300, 330)), "upright": (-90, (660, 60)), "head over": (180, (40, 400))}
+    for text, (degrees, place) in turned.items():
         line = Image.new("L", (30 * len(text) // 2, 40), 0)
         ImageDraw.Draw(line).text((4, 0), text, fill=255, font=ImageFont.load_default(30))
-        turned = line.rotate(degrees, Image.Resampling.BICUBIC, expand=True)
-        canvas.paste(0, place, turned)
+        canvas.paste(0, place, line.rotate(degrees, Image.Resampling.BICUBIC, expand=True))
     return np.repeat(np.asarray(canvas)[..., None], 3, 2).copy()
 
 
@@ -100,26 +97,19 @@ def batches(engine, stand_in, boxes, image):
 
 
 def test_straight_lines_are_one_level_off_at_most(engine, stand_in):
-    x, y, w, h = np.array([[10, 20, 200, 30], [5, 100, 80, 48], [100, 150, 250, 90], [300, 10, 20, 90]]).T
-    boxes = np.stack(
-        [np.stack([x, y], 1), np.stack([x + w, y], 1), np.stack([x + w, y + h], 1), np.stack([x, y + h], 1)], 1
-    )
-    (crops, expected), (lines, found) = batches(engine, stand_in, boxes.astype(np.float32), smooth())
+    corners, sides = np.float32([[10, 20], [5, 100], [100, 150], [300, 10]]), [[200, 30], [80, 48], [250, 90], [20, 90]]
+    boxes = corners[:, None] + np.float32(sides)[:, None] * CORNERS
+    (crops, expected), (lines, found) = batches(engine, stand_in, boxes, smooth())
     assert [line.shape for line in lines] == [crop.shape for crop in crops] and lines[3].shape[0] == 20
     assert found.shape == expected.shape
-    inside = (
-        2,
-        slice(None),
-        slice(2, -2),
-        slice(2, 132),
-    )  # at its edge a line reads the page where the engine repeats it
-    assert np.abs(found - expected)[inside].max() < 1.5 * LEVEL
-    assert np.abs(found - expected).max() < 8 * LEVEL  # half a step of the waves
+    off = np.abs(found - expected)
+    assert off[2, :, 2:-2, 2:132].max() < 1.5 * LEVEL  # at its edge a line reads the page where the engine repeats it
+    assert off.max() < 8 * LEVEL  # half a step of the waves
 
 
 def test_other_quadrilaterals_are_where_the_engine_has_them(engine, stand_in):
     generator = np.random.default_rng(4)
-    straight = np.array([[60, 60], [260, 60], [260, 110], [60, 110]], np.float32)
+    straight = (60, 60) + CORNERS * (200, 50)
     boxes = np.round(straight + generator.uniform(-25, 25, (40, 4, 2))).astype(np.float32)
     image = smooth()
     (crops, expected), (lines, found) = batches(engine, stand_in, boxes, image)
@@ -136,7 +126,7 @@ def test_other_quadrilaterals_are_where_the_engine_has_them(engine, stand_in):
 def test_batches_are_the_same_however_many_lines_are_made_at_a_time(stand_in, monkeypatch):
     generator = np.random.default_rng(2)
     corner, sides = generator.uniform(0, 150, (9, 1, 2)), generator.uniform(10, 120, (9, 1, 2))
-    boxes = (corner + sides * np.array([[0, 0], [1, 0], [1, 1], [0, 1]])).astype(int)
+    boxes = (corner + sides * CORNERS).astype(int)
 
     def made(together, order):
         monkeypatch.setattr(stand_ins, "TOGETHER", together)

@@ -23,19 +23,11 @@ def picture(height=300, width=500, squares=40):
     return made
 
 
-SLICES = {
-    "overlapping": (128, 128, 0.2, 0.2),
-    "oblong": (64, 200, 0.5, 0.1),
-    "without overlap": (100, 100, 0, 0),
-    "as large as the image": (300, 500, 0.2, 0.2),
-    "larger than the image": (400, 200, 0.2, 0.3),
-    "SAHI's choice": (None, None, 0.2, 0.2),
-}
-
-
-@pytest.mark.parametrize("asked", SLICES)
-def test_slices_are_sahis(asked):
-    height, width, down, across = SLICES[asked]
+@pytest.mark.parametrize(("height", "width", "down", "across"), [
+    (128, 128, 0.2, 0.2), (64, 200, 0.5, 0.1), (100, 100, 0, 0),
+    (300, 500, 0.2, 0.2), (400, 200, 0.2, 0.3), (None, None, 0.2, 0.2),  # the image's size, a larger one, SAHI's choice
+])  # fmt: skip
+def test_slices_are_sahis(height, width, down, across):
     ratios = {"overlap_height_ratio": down, "overlap_width_ratio": across}
     expected = slicing.slice_image(picture(), slice_height=height, slice_width=width, **ratios)
     found = slices(picture(), height, width, **ratios, dtype="uint8", layout="NHWC", device="cpu")

@@ -36,15 +36,13 @@ def chw(pixels):
 
 
 INPUTS = {
-    "Pillow": Image.fromarray,
-    "Pillow, grey": lambda pixels: Image.fromarray(pixels).convert("L"),
-    "Pillow, transparent": lambda pixels: Image.fromarray(pixels).convert("RGBA"),
-    "Pillow, palette": lambda pixels: Image.fromarray(pixels).convert("P"),
+    **{f"Pillow, {mode}": lambda pixels, mode=mode: Image.fromarray(pixels).convert(mode)
+       for mode in ("RGB", "L", "RGBA", "P")},
     "a file": jpeg,
     "NumPy": lambda pixels: pixels,
     "torch": chw,
     "torch, a view": lambda pixels: torch.from_numpy(pixels).permute(2, 0, 1),
-}
+}  # fmt: skip
 ON_GPU = {
     **{name: make for name, make in INPUTS.items() if name != "a file"},
     "torch, page-locked": lambda pixels: chw(pixels).pin_memory(),

@@ -26,7 +26,7 @@ def warm_up(kind: str) -> None:
         for name in KINDS
     ]
     frames += [(np.zeros((2, 2, len(order)), dtype), order) for dtype, orders in ORDERS.items() for order in orders]
-    choices = ({}, {"letterbox": True}, {"antialias": True})
+    choices = ({}, {"letterbox": True, "pad_value": 0}, {"antialias": True})  # of float32 no padding is usual
     if kind == "samples":
         frames += [(np.zeros((2, 2, 3), dtype), "RGB") for dtype in ("uint8", "uint16", "float32")]
         choices = ({"filter": "nearest"}, {"filter": "bicubic"})
@@ -97,9 +97,8 @@ def frame_of(drawn, name, shape, dtype):
     pitch = row + (drawn.upto(40) if drawn.few(0.3) else 0)
     step = pitch * height + (pitch * drawn.upto(2, 0) if drawn.few(0.3) else 0)
     values = step * (max(frames, 1) - 1) + pitch * (height - 1) + row
-    flat = drawn.array(
-        name, (values,), dtype, drawn.upto(dtype.itemsize - 1) if dtype.itemsize > 1 and drawn.few(0.1) else 0
-    )
+    off = drawn.upto(dtype.itemsize - 1) if dtype.itemsize > 1 and drawn.few(0.1) else 0
+    flat = drawn.array(name, (values,), dtype, off)
     if dtype == np.float32:
         flat[:] = drawn.random.normal(40, 60, values).clip(-300, 300)
     else:
@@ -114,9 +113,8 @@ def video_of(drawn, kind, height, width):
     """Planes that each touch a guard page, with pitches of their own."""
     make, dtype = VIDEO[kind]
     y, pairs = frame_of(drawn, "y", (0, height, width, 1), np.dtype(dtype))[..., 0], drawn.few(0.5)
-    uv = frame_of(
-        drawn, "uv", (0, height // 2, width // 2, 2) if pairs else (0, height // 2, width, 1), np.dtype(dtype)
-    )
+    shape = (width // 2, 2) if pairs else (width, 1)
+    uv = frame_of(drawn, "uv", (0, height // 2, *shape), np.dtype(dtype))
     coding = {"matrix": drawn.pick("bt601", "bt709", "bt2020"), "range": drawn.pick("limited", "full")}
     return make(y, uv if pairs else uv[..., 0], **coding)
 
@@ -135,16 +133,14 @@ def options_of(drawn, dtype, channels, frames, count):
         return values.tolist() if form == "list" else values.astype(np.float32 if form == "single" else float)
 
     scale = drawn.pick(top, 1000.0) if drawn.few(0.3) else None
-    unit, mode = (top / (scale or 1.0), drawn.pick("constant", "edge", "reflect") if outside == "pad" else "constant")
+    unit, mode = top / (scale or 1.0), drawn.pick("constant", "edge", "reflect") if outside == "pad" else "constant"
     options = {
         "mean": numbers(0, unit) if drawn.few(0.5) else None,
         "std": numbers(unit / 300, unit) if drawn.few(0.5) else None,
         "dtype": drawn.pick("float32", "float16", "uint8"), "layout": drawn.pick("NCHW", "NHWC"),
         "edge": drawn.pick("box", "image"), "antialias": drawn.few(0.4), "letterbox": letterbox,
-        "return_transform": letterbox, "outside": outside,
-        "pad_mode": mode,
+        "return_transform": letterbox, "outside": outside, "pad_mode": mode, **({"scale": scale} if scale else {}),
     }  # fmt: skip
-    options |= {} if scale is None else {"scale": scale}
     padded = letterbox or (outside, mode) == ("pad", "constant")
     if padded and (drawn.few(0.5) or dtype in ("uint16", "float32")):  # of which no range is known
         options["pad_value"] = numbers(0, top)
@@ -203,9 +199,8 @@ def axis_of(drawn, limit, kind, outside):
     if kind == "far" and outside == "clip":
         return drawn.pick(-(2.0**40), -1e30, -20000.0), drawn.pick(2.0**40, 1e30, 20000.0)
     if kind == "bad":
-        return drawn.pick(
-            (high, low), (low, low), (np.nan, high), (low, np.inf), (-limit - 9, -9.0), (limit, limit + 9)
-        )
+        bad = ((high, low), (low, low), (np.nan, high), (low, np.inf), (-limit - 9, -9.0), (limit, limit + 9))
+        return drawn.pick(*bad)
     return (0.0, limit) if kind == "all" or low >= high else (low, high)
 
 

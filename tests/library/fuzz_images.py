@@ -31,11 +31,7 @@ def draw(drawn, kind):
     order = drawn.pick(*ORDERS[channels])
     rounding = drawn.pick("none", "uint8", *FIXED) if form in PILLOW or order[3:] else "none"
     options = {"filter": drawn.pick("bilinear", "bicubic", "lanczos", "nearest"), "rounding": rounding, "dtype": dtype}
-    options |= {
-        "antialias": drawn.few(0.7) or rounding in FIXED,
-        "source": "CHW" if first else "HWC",
-        "channels": order,
-    }
+    options |= {"antialias": drawn.few(0.7) or rounding in FIXED, "source": ("HWC", "CHW")[first], "channels": order}
     operation = drawn.pick("resize", "resize_each", "patch_rows")
     sizes = sizes_of(drawn, operation, count, options)
     by = drawn.pick("call", "plan", *["ragged"] * (len({one.ndim for one in given}) == 1))
@@ -74,9 +70,8 @@ def image_of(drawn, name, sides, channels, dtype, first):
     pitch = row + (drawn.upto(9) if drawn.few(0.3) else 0)
     flat, item = drawn.array(name, (pitch * (height * planes - 1) + row,), dtype), dtype.itemsize
     flat[:] = (drawn.random.random(flat.size) * drawn.pick(1.0, TOPS[dtype.name])).astype(dtype)
-    if first:
-        shape, steps = (channels, height, width), (pitch * height * item, pitch * item, item)
-    else:
+    shape, steps = (channels, height, width), (pitch * height * item, pitch * item, item)
+    if not first:
         shape, steps = (height, width, channels), (pitch * item, channels * item, item)
     image = np.lib.stride_tricks.as_strided(flat, shape, steps)
     if drawn.few(0.2):

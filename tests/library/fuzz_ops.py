@@ -59,10 +59,7 @@ def shapes_of(drawn, dimensions):
 
 def parameter_of(drawn, count):
     """A number, or one per item, in any form that holds it exactly enough."""
-    values, form = (
-        (drawn.random.random(count) + 0.3).astype(np.float32),
-        drawn.pick("number", "list", "f4", "f8", "f2"),
-    )
+    values, form = (drawn.random.random(count) + 0.3).astype(np.float32), drawn.pick("number", "list", "f4", "f8", "f2")
     if form == "number":
         return float(np.float32(drawn.random.random() + 0.3))
     return values.tolist() if form == "list" else values.astype(form)

@@ -20,10 +20,8 @@ def draw(drawn, kind):
     pitch = row + (drawn.upto(40) if drawn.few(0.4) else 0)
     flat = drawn.array("image", (pitch * (height - 1) + row,), dtype)
     flat[:] = drawn.random.integers(0, drawn.pick(1, 2, np.iinfo(dtype).max), flat.size, dtype, endpoint=True)
-    strides, shape = (pitch, max(channels, 1), 1), (height, width, channels)
-    steps = [step * dtype.itemsize for step in strides]
-    cut = 3 if channels else 2
-    image = drawn.frozen(np.lib.stride_tricks.as_strided(flat, shape[:cut], steps[:cut]))
+    steps, cut = [step * dtype.itemsize for step in (pitch, max(channels, 1), 1)], 3 if channels else 2
+    image = drawn.frozen(np.lib.stride_tricks.as_strided(flat, (height, width, channels)[:cut], steps[:cut]))
     rows = []
     for _ in range(drawn.pick(0, 1, 3, 9)):
         ends = []

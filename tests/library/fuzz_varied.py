@@ -16,18 +16,9 @@ BENT = 0.02  # what a corner turns by at least, as a part of the diagonals' squa
 
 def warm_up(kind: str) -> None:
     """Compile or load all kernels."""
-    for frame, dtype in product((np.uint8, np.float32), RESULTS):
-        for shape, options in (((4,), {}), ((4,), {"antialias": True}), ((4, 2), {}), ((4, 2), {"filter": "nearest"})):
-            octopus.CropPlan(
-                [np.zeros((2, 2, 3), frame)],
-                1,
-                2,
-                dtype=dtype,
-                device="cpu",
-                box_shape=shape,
-                allocate=False,
-                **options,
-            )
+    choices = ({}, {"antialias": True}, {"box_shape": (4, 2)}, {"box_shape": (4, 2), "filter": "nearest"})
+    for frame, dtype, options in product((np.uint8, np.float32), RESULTS, choices):
+        octopus.CropPlan([np.zeros((2, 2, 3), frame)], 1, 2, dtype=dtype, device="cpu", allocate=False, **options)
 
 
 def draw(drawn, kind):
@@ -95,11 +86,8 @@ def draw(drawn, kind):
         items, found_sizes = found, sizes
         if form == "padded":
             items, found_sizes = found
-            last = layout == "NHWC"
-            items = [
-                item[:rows, :columns] if last else item[:, :rows, :columns]
-                for item, (rows, columns) in zip(items, sizes, strict=True)
-            ]
+            before = (...,) if layout == "NCHW" else ()
+            items = [item[*before, :rows, :columns] for item, (rows, columns) in zip(items, sizes, strict=True)]
         elif form == "rule":
             found_sizes = found.shapes[:, :2] if layout == "NHWC" else found.shapes[:, 1:]
         assert form == "rule" or np.array_equal(found_sizes, sizes)

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import fuzz
+import fuzz_tiles
 import numpy as np
 import pytest
 from guarded import Guard
@@ -70,9 +71,7 @@ def test_a_byte_too_far_is_a_crash_whose_call_is_known(at_end, what, tmp_path):
 
 
 def test_a_wrong_answer_says_what_the_call_was(monkeypatch):
-    monkeypatch.setattr(
-        fuzz.import_module("fuzz_tiles"), "draw", lambda drawn, kind: ("frame (1, 2, 3)", lambda: 1 / 0)
-    )
+    monkeypatch.setattr(fuzz_tiles, "draw", lambda drawn, kind: ("frame (1, 2, 3)", lambda: 1 / 0))
     with pytest.raises(AssertionError, match=r"(?s)ZeroDivisionError.*tiles: frame \(1, 2, 3\), 1 threads"):
         fuzz.loop("tiles", 3, 1, fuzz.Progress(None))
 

@@ -109,9 +109,8 @@ def cvcuda(dtype):
     library, torch = pytest.importorskip("cvcuda"), pytest.importorskip("torch")
 
     def resized(crop):
-        made = library.resize(
-            library.as_tensor(torch.from_numpy(crop).cuda(), "HWC"), (*SIZE, 3), library.Interp.LINEAR
-        )
+        tensor = library.as_tensor(torch.from_numpy(crop).cuda(), "HWC")
+        made = library.resize(tensor, (*SIZE, 3), library.Interp.LINEAR)
         return torch.as_tensor(made.cuda(), device="cuda").cpu()
 
     return each(resized, dtype)
@@ -124,9 +123,8 @@ def ffmpeg():
     flags = kind.POINT | kind.FULL_CHR_H_INT | kind.ACCURATE_RND
     ends = {"src_colorspace": "ITU601", "dst_colorspace": "ITU601", "src_color_range": "MPEG"}
     coded = av.VideoFrame.from_ndarray(CODED, format="nv12")
-    frame = reformatter.VideoReformatter().reformat(
-        coded, format="rgb24", interpolation=flags, dst_color_range="JPEG", **ends
-    )
+    ends |= {"format": "rgb24", "dst_color_range": "JPEG"}
+    frame = reformatter.VideoReformatter().reformat(coded, interpolation=flags, **ends)
     return opencv(frame=frame.to_ndarray())
 
 

@@ -419,15 +419,10 @@ def test_floats_are_not_rounded():
         torch.testing.assert_close(found["pixel_values"], expected["pixel_values"], rtol=1e-4, atol=1e-4)
 
 
-def test_a_format_that_is_said():
+def test_a_format_and_a_device_that_are_said():
     given = [one[:3] for one in pictures()]  # three rows, or three channels
-    for form in ("channels_last", "channels_first"):
-        compare(make("SiglipImageProcessor"), given, input_data_format=form)
-
-
-def test_a_device_that_is_said():
-    made = compare(make("CLIPImageProcessor"), pictures(), device="cpu", return_tensors="pt")
-    assert made["pixel_values"].device == torch.device("cpu")
+    for said in ({"input_data_format": "channels_last"}, {"input_data_format": "channels_first"}, {"device": "cpu"}):
+        compare(make("SiglipImageProcessor"), given, **said, **PT)
 
 
 class Doubled(transformers.ViTImageProcessor):
@@ -437,31 +432,29 @@ class Doubled(transformers.ViTImageProcessor):
         return super().normalize(image, mean, std, **others) * 2
 
 
-def fallbacks():
-    floats = [one / 255 for one in pictures()]
-    return [
-        pytest.param("CLIPImageProcessor", floats, {"do_rescale": False}, "images are float64", id="dtype"),
-        pytest.param("CLIPImageProcessor", [*pictures(), floats[0].astype(np.float32)], {}, "float32, uint8", id="two"),
-        pytest.param("SiglipImageProcessorPil", pictures(), {"resample": 4}, "resample=.*none of", id="filter"),
-        pytest.param("SiglipImageProcessorPil", pictures(), {"resample": "bicubic"}, "knows no names", id="a name"),
-        pytest.param("SiglipImageProcessor", pictures(), {"resample": functional.InterpolationMode.NEAREST},
-                     "resample=.*none of", id="nearest by name"),
-        pytest.param("SiglipImageProcessor", pictures(), {"resample": 0}, "nearest pixels", id="nearest"),
-        pytest.param("CLIPImageProcessorPil", pictures(), {"size": {"shortest_edge": 201}}, "odd number", id="odd"),
-        pytest.param("CLIPImageProcessor", pictures(), {"crop_size": 300, "size": (250, 260)}, "larger", id="crop"),
-        pytest.param("CLIPImageProcessor", pictures(), {"size": {"shortest_edge": 224, "longest_edge": 300}},
-                     "the middle of images of different size", id="crop of a rule"),
-        pytest.param("SiglipImageProcessorPil", [Image.fromarray(one) for one in pictures(channels=4)],
-                     {"do_normalize": False, "do_convert_rgb": False},
-                     "four channels", id="weighed"),
-        pytest.param("Siglip2ImageProcessor", whole(224), {"do_resize": False, "max_num_patches": 40}, "max_rows=40",
-                     id="too many rows"),
-    ]  # fmt: skip
+FLOATS = [one / 255 for one in pictures()]
+IN_FOUR = [Image.fromarray(one) for one in pictures(channels=4)]
+# A processor, options, images if they aren't the usual ones, and the reason.
+FALLBACKS = {
+    "dtype": ("CLIP", {"do_rescale": False}, FLOATS, "images are float64"),
+    "two": ("CLIP", {}, [*pictures(), FLOATS[0].astype(np.float32)], "float32, uint8"),
+    "filter": ("Siglip Pil", {"resample": 4}, None, "resample=.*none of"),
+    "a name": ("Siglip Pil", {"resample": "bicubic"}, None, "knows no names"),
+    "nearest by name": ("Siglip", {"resample": functional.InterpolationMode.NEAREST}, None, "resample=.*none of"),
+    "nearest": ("Siglip", {"resample": 0}, None, "nearest pixels"),
+    "odd": ("CLIP Pil", {"size": {"shortest_edge": 201}}, None, "odd number"),
+    "crop": ("CLIP", {"crop_size": 300, "size": (250, 260)}, None, "larger"),
+    "crop of a rule": ("CLIP", {"size": {"shortest_edge": 224, "longest_edge": 300}}, None, "the middle of images"),
+    "weighed": ("Siglip Pil", {"do_normalize": False, "do_convert_rgb": False}, IN_FOUR, "four channels"),
+    "too many rows": ("Siglip2", {"do_resize": False, "max_num_patches": 40}, whole(224), "max_rows=40"),
+}
 
 
-@pytest.mark.parametrize(("name", "given", "options", "reason"), fallbacks())
-def test_what_is_not_known_is_left_to_the_original_and_said(name, given, options, reason):
-    processor = make(name)
+@pytest.mark.parametrize("what", FALLBACKS)
+def test_what_is_not_known_is_left_to_the_original_and_said(what):
+    name, options, given, reason = FALLBACKS[what]
+    name, _, backend = name.partition(" ")
+    processor, given = make(f"{name}ImageProcessor{backend}"), given or pictures()
     with pytest.warns(FallbackWarning, match=reason) as warned:
         found = accelerate(processor)(given, **options)
     assert len(warned) == 1

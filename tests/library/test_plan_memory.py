@@ -3,14 +3,11 @@
 import dataclasses
 
 import numpy as np
-import pretended
 import pytest
 
 from octopus import InputError
 from octopus.arrays.plan import PlanMemory
 from octopus.arrays.views import ArrayView
-
-gpu = pytest.fixture(pretended.installed)
 
 
 def array_on(ordinal, after=None):

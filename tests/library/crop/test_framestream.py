@@ -1,7 +1,6 @@
 """`FrameStream` on the CPU, and the order in which it queues work on a pretended GPU."""
 
 import numpy as np
-import pretended
 import pytest
 
 from octopus import FrameStream, InputError, crop_resize
@@ -56,9 +55,6 @@ def test_after_bad_boxes_the_frame_is_still_the_next_one():
         stream.submit([[200, 0, 210, 5]])
     assert stream.buffer() is buffer
     assert np.array_equal(stream.submit(BOXES[0]), crop_resize(VIDEO[1], BOXES[0], SIZE, device="cpu"))
-
-
-gpu = pytest.fixture(pretended.installed)
 
 
 @pytest.mark.parametrize("overlap", [True, False])

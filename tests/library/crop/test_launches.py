@@ -1,7 +1,6 @@
 """What the driver is asked to launch and to copy for a crop, on a pretended GPU; values are those of `cases`."""
 
 import numpy as np
-import pretended
 import pytest
 from pretended import OnGpu, memory
 
@@ -12,8 +11,6 @@ FRAMES = np.zeros((3, 50, 72, 3), np.uint8)[:, 5:45, 4:64]
 BOX = np.array([1, 2, 9, 12])
 ITEM_BYTES = 24 * 36 * 3 * 2
 OPTIONS = {"size": (24, 36), "mean": 3.0, "std": 2.0, "dtype": "float16", "layout": "NHWC"}
-
-gpu = pytest.fixture(pretended.installed)
 
 
 def boxes_of(dtype, count=5):

@@ -21,7 +21,6 @@ RNG = np.random.default_rng(7)
 FRAME, RESULT = RNG.integers(0, 256, (40, 60, 3), np.uint8), np.zeros((2, 3, 24, 36), np.float32)
 BOXES = np.array([[1, 2, 9, 12], [3, 4, 30, 20]], np.int32)
 
-gpu = pytest.fixture(pretended.installed)
 torch = pytest.fixture(pretended.torch_installed)
 
 

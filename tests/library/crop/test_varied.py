@@ -1,7 +1,6 @@
 """Items that differ: exactness of quadrilaterals, and what the driver is asked for on a pretended GPU."""
 
 import numpy as np
-import pretended
 import pytest
 from cases.crops import random_frame
 from cases.varied import quads_of
@@ -14,8 +13,6 @@ FRAMES = [random_frame(40, 60), random_frame(30, 90, seed=1)]
 BOXES = [np.array([[1, 2, 9, 12], [5, 5, 50, 30]], np.float32), np.array([[0, 0, 90, 30]], np.float32)]
 SIZES = np.array([[8, 5], [20, 33], [4, 4]])
 EXACT = 1e-4  # of the values' range, as promised
-
-gpu = pytest.fixture(pretended.installed)
 
 
 def random_quads(count, height, width, random):

@@ -4,7 +4,6 @@ from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
-import pretended
 import pytest
 from cases.crops import random_frame
 from exported import Exported
@@ -130,9 +129,6 @@ def test_coefficients_are_those_of_the_tables():
     limited = Coding("nv12", "bt601", "limited").coefficients
     assert np.allclose(limited[[0, 1, 3, 4, 6]], [1.164384, 1.596027, -0.391762, -0.812968, 2.017232], atol=1e-6)
     assert full is Coding("nv12", "bt601", "full").coefficients and not full.flags.writeable
-
-
-gpu = pytest.fixture(pretended.installed)
 
 
 def test_both_planes_go_to_the_gpu_one_behind_the_other(gpu):

@@ -11,8 +11,6 @@ from octopus import InputError, RaggedBatch, RaggedPlan, ops
 from octopus.backends.cuda.memory import DeviceArray
 from octopus.ragged import blockmap
 
-gpu = pytest.fixture(pretended.installed)
-
 
 @pytest.fixture
 def launches(gpu, monkeypatch):

@@ -1,7 +1,5 @@
 """Ragged batches from and to torch, with a stand-in for it; `test_ragged_cuda.py` does the same with torch itself."""
 
-import sys
-
 import fake_torch
 import hypothesis.extra.numpy as hnp
 import hypothesis.strategies as st
@@ -15,10 +13,7 @@ from octopus import InputError, RaggedBatch
 ON_GPU = "cuda:0"
 
 
-@pytest.fixture(autouse=True)
-def torch(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", fake_torch)
-    return fake_torch
+pytestmark = pytest.mark.usefixtures("torch_without_gpu")
 
 
 def nested_of(items: list[np.ndarray], device: str = "cpu", offsets: str = "int64") -> Nested:
@@ -114,32 +109,29 @@ def test_arrow_has_no_arrays_on_a_gpu():
         RaggedBatch.from_offsets(Tensor([1.0], ON_GPU), [0, 1]).to_arrow()
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: RaggedBatch.from_torch(np.ones(3)), "found an ndarray"),
-        (lambda: RaggedBatch.from_torch(Tensor(np.ones(3))), "for tensors use RaggedBatch.from_list"),
-        (lambda: RaggedBatch.from_torch(small(layout=fake_torch.strided)), r"from_list\(nested.unbind\(\)\)"),
-        (lambda: RaggedBatch.from_torch(small(lengths=Tensor([1, 1]))), r"holes .* nested.contiguous\(\)"),
-        (lambda: RaggedBatch.from_torch(small(axis=2)), r"must be axis 1 .* found \[2\]"),
-        (lambda: RaggedBatch.from_torch(nested_of([np.ones((2, 0))])), r"\(j, 0\) have no elements"),
-        (lambda: RaggedBatch(small(), [0, 8]), "use RaggedBatch.from_torch"),
-        (lambda: RaggedBatch.from_list([Tensor([1.0]), np.ones(1)]), "one library"),
-        (lambda: RaggedBatch.from_list([Tensor([1.0]), Tensor([1.0], ON_GPU)]), "one device"),
-        (lambda: RaggedBatch.from_list([Tensor([1.0]), Tensor([1])]), "share dtype and dimensions"),
-        (lambda: RaggedBatch.from_list([np.ones((1, 2)), np.ones((1, 3))]).to_torch(), "differ in j alone"),
-        (lambda: RaggedBatch.from_list([np.float32(1)]).to_torch(), "differ in j alone"),
-        (lambda: RaggedBatch.from_torch(small()).to_arrow(), "items of one dimension"),
-        (lambda: RaggedBatch.from_offsets(np.ones(2, np.longdouble), [0, 2]).to_torch(), "can't take the values"),
-        (lambda: RaggedBatch.from_offsets(np.ones(2), Tensor([0, 2], ON_GPU)), "found values on the host"),
-        (lambda: RaggedBatch.from_offsets(Tensor([1.0], "cuda:1"), Tensor([0, 1], ON_GPU)), "values are on GPU 1"),
-        (lambda: RaggedBatch.from_offsets(Tensor([1.0], ON_GPU), Tensor([0.0, 1.0], ON_GPU)), "int32 or int64"),
-        (lambda: RaggedBatch.from_offsets(Tensor([1.0], ON_GPU), Tensor([[0, 1]], ON_GPU)), "one dimension"),
-        (lambda: RaggedBatch(Tensor([1.0], ON_GPU), Tensor([0, 1], ON_GPU), [[1], [0]]), "need 3 offsets"),
-        (lambda: RaggedBatch.from_torch(nested_of([np.ones(2)], ON_GPU)).like(np.ones(2)), "values on the host"),
-        (lambda: RaggedBatch.from_offsets(Tensor([1.0], ON_GPU), Tensor(np.zeros(0, int), ON_GPU)), "no offsets"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("make", "words"), [
+    (lambda: RaggedBatch.from_torch(np.ones(3)), "found an ndarray"),
+    (lambda: RaggedBatch.from_torch(Tensor(np.ones(3))), "for tensors use RaggedBatch.from_list"),
+    (lambda: RaggedBatch.from_torch(small(layout=fake_torch.strided)), r"from_list\(nested.unbind\(\)\)"),
+    (lambda: RaggedBatch.from_torch(small(lengths=Tensor([1, 1]))), r"holes .* nested.contiguous\(\)"),
+    (lambda: RaggedBatch.from_torch(small(axis=2)), r"must be axis 1 .* found \[2\]"),
+    (lambda: RaggedBatch.from_torch(nested_of([np.ones((2, 0))])), r"\(j, 0\) have no elements"),
+    (lambda: RaggedBatch(small(), [0, 8]), "use RaggedBatch.from_torch"),
+    (lambda: RaggedBatch.from_list([Tensor([1.0]), np.ones(1)]), "one library"),
+    (lambda: RaggedBatch.from_list([Tensor([1.0]), Tensor([1.0], ON_GPU)]), "one device"),
+    (lambda: RaggedBatch.from_list([Tensor([1.0]), Tensor([1])]), "share dtype and dimensions"),
+    (lambda: RaggedBatch.from_list([np.ones((1, 2)), np.ones((1, 3))]).to_torch(), "differ in j alone"),
+    (lambda: RaggedBatch.from_list([np.float32(1)]).to_torch(), "differ in j alone"),
+    (lambda: RaggedBatch.from_torch(small()).to_arrow(), "items of one dimension"),
+    (lambda: RaggedBatch.from_offsets(np.ones(2, np.longdouble), [0, 2]).to_torch(), "can't take the values"),
+    (lambda: RaggedBatch.from_offsets(np.ones(2), Tensor([0, 2], ON_GPU)), "found values on the host"),
+    (lambda: RaggedBatch.from_offsets(Tensor([1.0], "cuda:1"), Tensor([0, 1], ON_GPU)), "values are on GPU 1"),
+    (lambda: RaggedBatch.from_offsets(Tensor([1.0], ON_GPU), Tensor([0.0, 1.0], ON_GPU)), "int32 or int64"),
+    (lambda: RaggedBatch.from_offsets(Tensor([1.0], ON_GPU), Tensor([[0, 1]], ON_GPU)), "one dimension"),
+    (lambda: RaggedBatch(Tensor([1.0], ON_GPU), Tensor([0, 1], ON_GPU), [[1], [0]]), "need 3 offsets"),
+    (lambda: RaggedBatch.from_torch(nested_of([np.ones(2)], ON_GPU)).like(np.ones(2)), "values on the host"),
+    (lambda: RaggedBatch.from_offsets(Tensor([1.0], ON_GPU), Tensor(np.zeros(0, int), ON_GPU)), "no offsets"),
+])  # fmt: skip
 def test_what_is_refused_says_what_to_do(make, words):
     with pytest.raises(InputError, match=words):
         make()

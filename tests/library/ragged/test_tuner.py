@@ -66,9 +66,9 @@ def test_the_choice_is_kept_and_used_by_auto():
     assert blockmap.tuned("cpu")["stencil"] == "block_search"
 
 
-@pytest.mark.parametrize(
-    ("sizes", "groups"), [([30, 900], {"pointwise_small"}), ([[40, 50]], {"pointwise", "stencil"})]
-)
+@pytest.mark.parametrize(("sizes", "groups"), [
+    ([30, 900], {"pointwise_small"}), ([[40, 50]], {"pointwise", "stencil"}),
+])  # fmt: skip
 def test_the_sizes_of_a_users_batch_are_what_is_probed(sizes, groups):
     found = tuner.tune("cpu", sizes=sizes)
     assert set(found.choice) == groups and {row.group for row in found.evidence} == groups

@@ -10,8 +10,6 @@ from octopus.errors import OutOfMemoryError
 from octopus.kernels import arguments
 from octopus.tiles import api
 
-gpu = pytest.fixture(pretended.installed)
-
 TILES_AT = arguments.TILES.place("tiles")
 TILES = np.array([[0, 0, 40, 30], [39, 29, 40, 30], [3, 0, 4, 30], [0, 8, 40, 9]])
 IMAGE = np.random.default_rng(1).integers(0, 200, (30, 40), np.uint8)

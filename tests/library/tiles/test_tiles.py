@@ -1,7 +1,6 @@
 """Means and flags of tiles on the CPU against NumPy, the rules that choose tiles, and what is refused."""
 
 import pickle
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import fake_torch
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 
 import octopus
 from octopus import InputError, best_within, keep_tiles, otsu_threshold, tile_means
-from octopus.arrays import views
 from octopus.tiles import api
 
 
@@ -104,10 +102,9 @@ def test_numbers_without_dimensions_are_numbers(kind):
     assert best_within([0.9], [5], kind(5.0)).tolist() == [True]
 
 
+@pytest.mark.usefixtures("torch_without_gpu")
 @pytest.mark.parametrize("count", [2, 0])
-def test_tensors_give_tensors(monkeypatch, count):
-    monkeypatch.setitem(sys.modules, "torch", fake_torch)
-    views._family_of.cache_clear()
+def test_tensors_give_tensors(count):
     image = np.array([[10, 30]], np.uint8)
     tiles = np.array([[0, 0, 1, 1], [1, 0, 2, 1]])[:count]
     plan = octopus.TilePlan(fake_torch.Tensor(image), tiles, scale=40, device="cpu")
@@ -119,17 +116,14 @@ def test_tensors_give_tensors(monkeypatch, count):
         assert (flags.dtype.name, means.dtype.name) == ("bool", "float64")
         assert flags.array.tolist() == [False, True][:count]
         assert means.array.tolist() == [0.25, 0.75][:count]
-    views._family_of.cache_clear()
 
 
-def test_sparse_images_say_the_remedy(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", fake_torch)
-    views._family_of.cache_clear()
+@pytest.mark.usefixtures("torch_without_gpu")
+def test_sparse_images_say_the_remedy():
     image = fake_torch.Tensor(np.ones((4, 6), np.uint8))
     image.layout = "torch.sparse_coo"
     with pytest.raises(InputError, match="to_dense"):
         keep_tiles(image, [[0, 0, 1, 1]], 0.5)
-    views._family_of.cache_clear()
 
 
 def test_a_plan_at_work_refuses_a_second_thread(monkeypatch):

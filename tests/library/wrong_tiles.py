@@ -47,7 +47,7 @@ ROWS = [
         ([[0.0, 0.0, 4.5, 3.0]], "tiles cover whole pixels and must be integers, found float64"),
         ([[0, 0, 0, 3]], "tile 0 = (0, 0, 0, 3) is empty"),
         ([[-1, 0, 4, 3]], "tile 0 = (-1, 0, 4, 3) reaches outside the image of 8x6 pixels"),
-        ([[0, 0, 9, 3]], "reaches outside the image"),
+        ([[0, 0, 4, 3], [0, 0, 9, 3]], "; wrong tiles: 1 of 2"),
         (np.ma.masked_array(TILES, np.array(TILES) > 3), "tiles is a masked array"),
         (SimpleNamespace(xyxy=np.array(TILES)), same()),
         (SimpleNamespace(xyxy=np.array(TILES, np.float32)), "must be integers, found float32"),

@@ -21,7 +21,7 @@ def no_gpu(monkeypatch):
 def test_auto_is_the_cpu_without_a_gpu(no_gpu):
     assert backends.resolve("auto") == "cpu"
     assert backends.resolve("cpu") == "cpu"
-    with pytest.raises(DeviceError, match="there is none"):
+    with pytest.raises(DeviceError, match="'cuda' was asked for, but no GPU is usable: there is none"):
         backends.resolve("cuda")
 
 

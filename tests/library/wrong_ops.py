@@ -104,7 +104,7 @@ ROWS = [
         ({"gain": 3}, python("RaggedPlan"))),
     *rows("RaggedPlan.run", run, "**",
         ({"values": ()}, "multiply takes 1 parameters (gain), found 0"),
-        ({"batch": VALUES}, "multiply works on a RaggedBatch"), ({"batch": None}, "RaggedBatch.from_list"),
+        ({"batch": VALUES}, "multiply works on a RaggedBatch, found ndarray; RaggedBatch.from_list makes one"),
         ({"batch": SEQUENCES}, "item 0 of the batch has 3 elements, the plan is for 6"),
         ({"batch": BYTES}, "the plan is for (items, elements, dtype, side) (2, (8,), 'float32', 'cpu')"),
         ({"batch": RaggedBatch.from_arrays(VALUES, SHAPES[::-1])}, "item 0 of the batch has 2 elements"),

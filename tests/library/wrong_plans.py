@@ -59,7 +59,7 @@ ROWS = [
         ({"frame": FRAMES}, "a stream takes frames (H, W, C) from the host"),
         ({"frame": FRAME.astype(int)}, "found int64"), ({"buffers": 0}, "buffers must be a positive integer, found 0"),
         ({"dtype": "bfloat16"}, "a stream's results can't be of bfloat16"), ({"buffers": 1.5}, "found 1.5"),
-        ({"buffers": True}, "buffers must be a positive integer, found True"), ({"frame": FRAME / 3}, "found float64"),
+        ({"buffers": True}, "buffers must be a positive integer, found True"),
         ({"max_boxes": 1}, "there is room for max_boxes=1, found 2 boxes"), ({"stream": "x"}, "leave stream out"),
         ({"device": "gpu"}, "device='gpu' is unknown"), ({"device": "cuda"}, no_gpu()),
         ({"frame_index": [0, 0]}, python("FrameStream")), ({"buffers": np.int8(3)}, same())),

@@ -12,9 +12,7 @@ class Exported:
         self._array = array
 
     def __dlpack__(self, **options: Any) -> Any:
-        """The array's own."""
         return self._array.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """The host."""
         return self._array.__dlpack_device__()

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,11 @@ class Error(NamedTuple):
 
     kind: type[Exception]
     words: str
+
+
+NO_GPU = Error(DeviceError, "device='cuda' was asked for")  # what a machine without one says
+TOO_MUCH = Error(OutOfMemoryError, "bytes are needed on the host")
+python = partial(Error, TypeError)  # Python's own, about a keyword or a number of arguments
 
 
 class Same(NamedTuple):
@@ -70,21 +76,6 @@ def torch(make: Callable[[Any], Any], name: str) -> Later:
 def same(**given: Any) -> Same:
     """See `Same`."""
     return Same(given)
-
-
-def no_gpu(words: str = "device='cuda' was asked for") -> Error:
-    """What a machine without a GPU says."""
-    return Error(DeviceError, words)
-
-
-def too_much(words: str = "bytes") -> Error:
-    """More memory than there is."""
-    return Error(OutOfMemoryError, words)
-
-
-def python(words: str) -> Error:
-    """Python's own error, about a keyword or a number of arguments."""
-    return Error(TypeError, words)
 
 
 def read_only(array):

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 from exported import Exported
-from wrong_calls import Equal, Later, no_gpu, python, read_only, rows, same, too_much, torch
+from wrong_calls import NO_GPU, TOO_MUCH, Equal, Later, python, read_only, rows, same, torch
 
 from octopus import RaggedBatch, images
 from octopus.images import ImagePlan
@@ -107,8 +107,8 @@ ROWS = [
         ({"scale": 0}, "scale must be positive, found"), ({"scale": INF}, "scale must be one finite number or 3"),
         ({"std": 1e-300}, "leave the range of float32"),
         ({"stream": 0}, "stream is of a GPU but this call works on the CPU"),
-        ({"device": "gpu"}, "device='gpu' is unknown"), ({"device": "cuda"}, no_gpu()),
-        ({"images": [TALL] * 1000, "size": 20_000}, too_much("bytes are needed on the host for the result")),
+        ({"device": "gpu"}, "device='gpu' is unknown"), ({"device": "cuda"}, NO_GPU),
+        ({"images": [TALL] * 1000, "size": 20_000}, TOO_MUCH._replace(words="on the host for the result")),
         ({"sizes": SIZES}, python("unexpected keyword argument 'sizes'")), ({"device": "cpu"}, same()),
         ({"mean": [0, 0, 0], "std": 1, "scale": np.ones((3, 1, 1))}, same()), ({"dtype": np.float32}, same()),
         ({"channels": "BGR", "images": [image[..., ::-1] for image in IMAGES]}, same())),
@@ -132,7 +132,7 @@ ROWS = [
         ([[4, 8]], "sizes must have shape (2, 2), a height and width for each image, found (1, 2)"),
         ([[4, 8], [8]], "sizes must be an integer array on the host"),
         ([[4, 8], [0, 4]], "sizes[1] = (0, 4): sides must lie between 1 and 16777216 pixels"),
-        ([[4, 8], [2**25, 4]], "sizes[1] = (33554432, 4)"), ([[2**24, 2**10], [8, 4]], too_much()),
+        ([[4, 8], [2**25, 4]], "sizes[1] = (33554432, 4)"), ([[2**24, 2**10], [8, 4]], TOO_MUCH),
         (np.array(SIZES, np.uint8), same()), (torch(lambda t: t.tensor(SIZES), "tensor"), same())),
     *rows("images.resize_each", each, "**",
         ({"dtype": "bfloat16"}, "a RaggedBatch can't hold bfloat16; ask for float32 or float16"),
@@ -189,7 +189,7 @@ ROWS = [
         ({"result_pixels": 4}, "doesn't take result_pixels"),
         ({"source_pixels": 4}, "doesn't take source_pixels, which is for images on the host that a GPU works on"),
         ({"allocate": False}, "this plan was made with allocate=False and has no memory of its own; pass out="),
-        ({"device": "cuda"}, no_gpu()), ({"stream": 0}, "stream is of a GPU"), ({"max_images": 2**31 - 1}, too_much()),
+        ({"device": "cuda"}, NO_GPU), ({"stream": 0}, "stream is of a GPU"), ({"max_images": 2**31 - 1}, TOO_MUCH),
         ({"sise": 4}, "an option of resize='sise' is unknown; use one of filter,"),
         ({"out": np.empty((2, 3, 4, 4), np.float32)}, "out must be a contiguous float32 array of shape (2, 3, 4, 5)"),
         ({"image": IMAGES}, same()), ({"image": BATCH, "given": BATCH}, same()),

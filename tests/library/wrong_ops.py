@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 from wrong_batches import BYTES, IMAGES, SEQUENCES, SHAPES, VALUES
-from wrong_calls import Equal, no_gpu, python, read_only, rows, same, torch
+from wrong_calls import NO_GPU, Equal, python, read_only, rows, same, torch
 
 import octopus
 from octopus import RaggedBatch, RaggedPlan, blockmap, ops
@@ -66,7 +66,7 @@ ROWS = [
         ({"strategy": "lookup", "threshold": 4}, "is for strategy=\"block_metadata\" alone, found 'lookup'"),
         ({"strategy": "magic", "threshold": 4}, "there is no strategy 'magic'"),
         ({"device": "gpu"}, "device='gpu' is unknown"), ({"device": None}, "device=None is unknown"),
-        ({"device": "cuda"}, no_gpu()), ({"stream": "x"}, "leave stream out"), ({"std": 3}, python("multiply"))),
+        ({"device": "cuda"}, NO_GPU), ({"stream": "x"}, "leave stream out"), ({"std": 3}, python("multiply"))),
     *rows("ops.normalize", normalize, "std",
         (0, "the std is not positive"), ([1, -2], "the std of item 1 is not positive"),
         (NAN, "the std is not a finite number"), (1e-46, "the std"),
@@ -100,7 +100,7 @@ ROWS = [
         ({"batch": SEQUENCES}, "item 0 of the batch has 6 elements, the plan is for 3"),
         ({"threshold": 1.5}, "threshold must be a whole number"),
         ({"threshold": 4, "strategy": "block_search"}, 'threshold=4 is for strategy="block_metadata" alone'),
-        ({"made": blockmap.build("block_search", [0, 6, 8])}, same()), ({"device": "cuda"}, no_gpu()),
+        ({"made": blockmap.build("block_search", [0, 6, 8])}, same()), ({"device": "cuda"}, NO_GPU),
         ({"gain": 3}, python("RaggedPlan"))),
     *rows("RaggedPlan.run", run, "**",
         ({"values": ()}, "multiply takes 1 parameters (gain), found 0"),
@@ -128,7 +128,7 @@ ROWS = [
     *rows("tune", tune, "**",
         ({"uses": 0}, "uses must be a whole number, at least 1"), ({"uses": 1.5}, "found 1.5"),
         ({"uses": INF}, "found inf"), ({"uses": "3"}, "found '3'"), ({"uses": None}, "found None"),
-        ({"device": "gpu"}, "device='gpu' is unknown"), ({"device": "cuda"}, no_gpu()), ({"rounds": 3}, python("tune")),
+        ({"device": "gpu"}, "device='gpu' is unknown"), ({"device": "cuda"}, NO_GPU), ({"rounds": 3}, python("tune")),
         ({"sizes": [[1, 2, 3]]}, "sizes must be heights and widths"), ({"sizes": [0.5]}, "found [0.5]"),
         ({"sizes": [4, 0]}, "sizes must be 1 or more, found 0"), ({"sizes": []}, "found []")),
 ]  # fmt: skip

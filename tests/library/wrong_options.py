@@ -3,7 +3,7 @@
 from functools import partial
 
 import numpy as np
-from wrong_calls import no_gpu, python, rows, same, too_much, torch
+from wrong_calls import NO_GPU, TOO_MUCH, python, rows, same, torch
 from wrong_crops import FRAME, WIDE, crop
 
 NAN, INF = np.nan, np.inf
@@ -72,7 +72,7 @@ ROWS = [
         ({"frame": MANY, "mean": [1e300] * 64}, "leave the range of float32"),
         ({"frame": MANY, "letterbox": True, "pad_value": [1e300] * 64}, "leaves the range of float32"),
         ({"pad_value": 5}, "pad_value=5 was given, but nothing is padded"),
-        ({"boxes": [[0, 0, 1, 1]] * 9000, "size": 16_384}, too_much()),
+        ({"boxes": [[0, 0, 1, 1]] * 9000, "size": 16_384}, TOO_MUCH),
         ({"size": (2**23, 1), "letterbox": True, "frame": FRAME[..., :1].copy()}, "letterbox=True takes sides up to"),
         ({"sise": 5}, python("crop_resize")),
         ({"boxes": [[1, 1, 5, 4], [9, 1, 12, 4], [0, 0, 8, 6]]}, "; wrong boxes: 1 of 3"),
@@ -116,8 +116,8 @@ ROWS = [
     *rows("crop_resize", crop, "stream", (5, "works on the CPU; leave stream out")),
     *rows("crop_resize", crop, "device",
         ("gpu", "device='gpu' is unknown; use one of auto, cpu, cuda"), (None, "device=None is unknown"),
-        (b"cpu", "device=b'cpu' is unknown"), ("cuda:0", no_gpu()), ("cpu:0", same()),
+        (b"cpu", "device=b'cpu' is unknown"), ("cuda:0", NO_GPU), ("cpu:0", same()),
         (torch(lambda t: t.device("cpu"), "device(cpu)"), same()),
-        (torch(lambda t: t.device("cuda"), "device(cuda)"), no_gpu()),
+        (torch(lambda t: t.device("cuda"), "device(cuda)"), NO_GPU),
         (torch(lambda t: t.device("meta"), "device(meta)"), "device=device(type='meta') is unknown")),
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from functools import partial
 
 import numpy as np
-from wrong_calls import Equal, no_gpu, python, rows, same, too_much, torch
+from wrong_calls import NO_GPU, TOO_MUCH, Equal, python, rows, same, torch
 from wrong_crops import BOXES, FRAME, FRAMES, SHAPE
 
 import octopus
@@ -45,10 +45,10 @@ ROWS = [
         ({"dtype": "bfloat16"}, "makes tensors of torch, but the arrays are of numpy"),
         ({"index_dtype": "int8"}, "index_dtype='int8' is unknown"),
         ({"letterbox": True, "box_shape": (2, 3)}, "affine maps, which take no letterbox"),
-        ({"stream": 5}, "works on the CPU; leave stream out"), ({"device": "cuda"}, no_gpu()),
+        ({"stream": 5}, "works on the CPU; leave stream out"), ({"device": "cuda"}, NO_GPU),
         ({"frame_index": [0, 0]}, python("CropPlan")),
         ({"max_boxes": 1}, "there is room for max_boxes=1, found 2 boxes"), ({"allocate": False}, "pass out="),
-        ({"max_boxes": 100_000, "size": 4096}, too_much())),
+        ({"max_boxes": 100_000, "size": 4096}, TOO_MUCH)),
     *rows("CropPlan.run", run, "**",
         ({"frame": FRAME.astype(np.uint16)}, "the plan is for frames of"),
         ({"frame": FRAMES, "frame_index": [0, 0]}, "the plan is for frames of"),
@@ -61,7 +61,7 @@ ROWS = [
         ({"dtype": "bfloat16"}, "a stream's results can't be of bfloat16"), ({"buffers": 1.5}, "found 1.5"),
         ({"buffers": True}, "buffers must be a positive integer, found True"),
         ({"max_boxes": 1}, "there is room for max_boxes=1, found 2 boxes"), ({"stream": "x"}, "leave stream out"),
-        ({"device": "gpu"}, "device='gpu' is unknown"), ({"device": "cuda"}, no_gpu()),
+        ({"device": "gpu"}, "device='gpu' is unknown"), ({"device": "cuda"}, NO_GPU),
         ({"frame_index": [0, 0]}, python("FrameStream")), ({"buffers": np.int8(3)}, same())),
     *rows("FrameStream.submit", lambda boxes: FrameStream(FRAME, 2, (4, 5), device="cpu").submit(boxes), "boxes",
         (None, "boxes is None"), ([[0, 0, NAN, 1]], "is NaN, or infinite"),
@@ -88,6 +88,6 @@ ROWS = [
         (TRANSFORM[:0], "one row per item, found (1, 2)")),
     *rows("set_num_threads", set_threads, "count",
         (0, "from 1 to 1024, found 0"), (1025, "found 1025"), (True, "found True"), (np.int64(2), Equal(2))),
-    *rows("warm_up", octopus.warm_up, "device", ("gpu", "device='gpu' is unknown"), ("cuda", no_gpu())),
+    *rows("warm_up", octopus.warm_up, "device", ("gpu", "device='gpu' is unknown"), ("cuda", NO_GPU)),
     *rows("warm_up", octopus.warm_up, "**", ({"all": True}, python("warm_up"))),
 ]  # fmt: skip

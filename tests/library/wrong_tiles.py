@@ -5,7 +5,7 @@ from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
-from wrong_calls import Equal, no_gpu, python, rows, same, torch
+from wrong_calls import NO_GPU, Equal, python, rows, same, torch
 
 import octopus
 from octopus import TilePlan
@@ -67,7 +67,7 @@ ROWS = [
         (np.array(True), "nodata must be None"), (np.uint16(0), same(nodata=0))),
     *rows("keep_tiles", keep, "**",
         ({"device": "gpu"}, "device='gpu' is unknown"), ({"device": None}, "device=None is unknown"),
-        ({"device": "cuda"}, no_gpu()), ({"stream": "x"}, "leave stream out"), ({"no_data": 0}, python("keep_tiles"))),
+        ({"device": "cuda"}, NO_GPU), ({"stream": "x"}, "leave stream out"), ({"no_data": 0}, python("keep_tiles"))),
     *rows("tile_means", means, "**",
         ({"image": IMAGE.astype(np.int64)}, "found int64"), ({"tiles": [[3, 0, 3, 1]]}, "is empty"),
         ({"scale": "a"}, "scale must be a number"),
@@ -76,7 +76,7 @@ ROWS = [
     *rows("TilePlan", plan, "**",
         ({"image": None}, "image is None"), ({"tiles": [[0, 0, 4]]}, "tiles must have shape (N, 4)"),
         ({"scale": 0}, "scale must be positive"), ({"image": IMAGE[:5]}, "tile 1 = (4, 3, 8, 6) reaches outside"),
-        ({"image": COLOUR}, "the plan is for images of (side, shape, dtype)"), ({"device": "cuda"}, no_gpu()),
+        ({"image": COLOUR}, "the plan is for images of (side, shape, dtype)"), ({"device": "cuda"}, NO_GPU),
         ({"threshold": 0.5}, python("TilePlan"))),
     *rows("TilePlan.run", run, "**",
         ({"image": IMAGE[:5]}, "the plan is for images of (side, shape, dtype) ('cpu', (6, 8), 'uint8')"),

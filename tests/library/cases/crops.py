@@ -310,11 +310,8 @@ def _table() -> list[Case]:
         return [{name: value} for value in values]
 
     dtypes, layouts = each("dtype", DTYPES), each("layout", LAYOUTS)
-    edges, filtered, boxed = (
-        each("edge", ("box", "image")),
-        [{}, {"antialias": True}],
-        [{}, {"letterbox": True, "return_transform": True}],
-    )
+    edges, filtered = each("edge", ("box", "image")), [{}, {"antialias": True}]
+    boxed = [{}, {"letterbox": True, "return_transform": True}]
     geometry, ends, plain = [edges, filtered, boxed], [SETS[0], SETS[-1]], [{}, {"antialias": True, "edge": "image"}]
     cases = [*all_of(("uint8x3",), SETS)]
     cases += all_of(("uint8x3-odd", "uint8x3-frames"), *geometry)
@@ -335,12 +332,7 @@ def _table() -> list[Case]:
         cases += all_of(kinds, results, layouts, filters)
         cases += all_of(kinds, results, layouts, [*filters, {"filter": "bilinear"}], maps=True)
     # Of video and of other orders of channels some results alone: each is a kernel of its own.
-    usual = [
-        {},
-        {"letterbox": True, "return_transform": True},
-        {"antialias": True},
-        {"edge": "image", "outside": "pad"},
-    ]
+    usual = [*boxed, {"antialias": True}, {"edge": "image", "outside": "pad"}]
     cases += all_of(("nv12",), layouts, dtypes[::2], usual)
     cases += all_of(("p010",), layouts, usual)
     for kind, order, results in (

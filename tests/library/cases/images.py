@@ -185,18 +185,11 @@ def _table() -> list[Case]:
     ):  # fmt: skip
         cases.append(Case("resize", kind, {"channels": order, "source": source, **NORMAL}))
         cases.append(Case("patch_rows", kind, {"channels": order, "source": source, "rounding": "pillow", **NORMAL}))
-    for filter, more in product(
-        ("bilinear", "bicubic", "lanczos"), ({"letterbox": True, "return_transform": True}, {"crop": "center"})
-    ):
+    boxed = {"letterbox": True, "return_transform": True}
+    for filter, more in product(("bilinear", "bicubic", "lanczos"), (boxed, {"crop": "center"})):
         more = more | ({"rounding": "pillow"} if filter == "lanczos" else {})
         cases.append(Case("resize", "uint8x3", {"filter": filter, **more}))
-    cases.append(
-        Case(
-            "resize",
-            "uint8x3",
-            {"letterbox": True, "return_transform": True, "layout": "NHWC", "pad_value": 9, "dtype": "uint8"},
-        )
-    )
+    cases.append(Case("resize", "uint8x3", boxed | {"layout": "NHWC", "pad_value": 9, "dtype": "uint8"}))
     for layout, filter in product(("NCHW", "NHWC"), ("bilinear", "bicubic")):
         cases.append(Case("resize_each", "uint8x3", {"layout": layout, "filter": filter, **NORMAL}))
     for order, rounding, more in product(

@@ -62,7 +62,7 @@ class Operation(NamedTuple):
         assert found.dtype == dtype and found.shape == right.shape, (found.dtype, found.shape)
         if not found.size:
             return 0.0
-        limit, rounding = (TOLERANCE * LARGEST[self.operation] * (255.0 if self.values.dtype == np.uint8 else 1.0), 0.0)
+        limit, rounding = TOLERANCE * LARGEST[self.operation] * (255.0 if self.values.dtype == np.uint8 else 1.0), 0.0
         if dtype == np.uint8:
             right, rounding = right.clip(0, 255), 0.5
         worst = float(((np.abs(found - right) - rounding) / limit).max())

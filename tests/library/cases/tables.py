@@ -2,11 +2,5 @@
 
 from cases import crops, images, ragged, tiles, varied
 
-TABLES = {
-    "crops": crops.CASES,
-    "varied": varied.CASES,
-    "images": images.CASES,
-    "ragged": ragged.CASES,
-    "tiles": tiles.CASES,
-}
+TABLES = {module.__name__.partition(".")[2]: module.CASES for module in (crops, varied, images, ragged, tiles)}
 ALL = [(table, name) for table, cases in TABLES.items() for name in cases]

@@ -18,13 +18,8 @@ def simulated():
     """What is wrong with each case."""
 
     def part(table, number):
-        command = [
-            sys.executable,
-            Path(__file__).with_name("simulate.py"),
-            table,
-            str(number),
-            str(PARTS.get(table, 1)),
-        ]
+        script = Path(__file__).with_name("simulate.py")
+        command = [sys.executable, script, table, str(number), str(PARTS.get(table, 1))]
         done = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False)
         assert done.returncode == 0, done.stderr
         return {(table, name): words for name, words in json.loads(done.stdout).items()}

@@ -113,14 +113,10 @@ class Case(NamedTuple):
             items = []
             for item, (rows, columns) in zip(padded, sizes, strict=True):
                 first = item if last else item.transpose(1, 2, 0)
-                pad = stored(
-                    (
-                        PAD - np.zeros(channels)
-                        if "mean" not in options
-                        else (options["pad_value"] - options["mean"]) / options["std"]
-                    ),
-                    options.get("dtype"),
-                )[0]
+                pad = PAD - np.zeros(channels)
+                if "mean" in options:
+                    pad = (options["pad_value"] - options["mean"]) / options["std"]
+                pad = stored(pad, options.get("dtype"))[0]
                 for rest in (first[rows:], first[:, columns:]):
                     assert np.allclose(rest, pad, rtol=1e-3)
                 items.append(first[:rows, :columns] if last else item[:, :rows, :columns])

@@ -1,5 +1,7 @@
 """`octopus.images` on a GPU: the answers of the CPU, streams, memory, graphs."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from gpu import host, overwrite_freed_memory, refuse_allocation, slow_stream, synchronize
@@ -61,14 +63,20 @@ def test_images_on_the_host_are_staged_and_may_change_after_the_call():
     assert_same(found, expected, 1e-3)
 
 
-def test_page_locked_tables_are_not_overwritten_before_they_are_copied():
+@pytest.mark.parametrize("planned", [False, True])
+def test_tables_are_not_overwritten_before_they_are_copied(planned):
+    """Page-locked ones of calls, and those of a plan's runs on two streams."""
     given = uploaded(pixels())
     outs = [memory.DeviceArray((1, 3, 24, 24), np.float32) for _ in range(12)]
-    images.resize(given[:1], 24, out=outs[0])
-    synchronize()
-    stream = slow_stream()
+    run, streams = partial(images.resize, size=24), [slow_stream(), current().create_stream()]
+    if planned:
+        run = ImagePlan("resize", given, 7, size=24, allocate=False).run
+    else:
+        run(given[:1], out=outs[0])
+        synchronize()
+        streams = [slow_stream()]
     for number, out in enumerate(outs):
-        images.resize([given[number % len(given)]], 24, out=out, stream=stream)
+        run([given[number % len(given)]], out=out, stream=streams[number % len(streams)])
     synchronize()
     for number, out in enumerate(outs):
         assert_same(out, images.resize([pixels()[number % len(given)]], 24, device="cpu"), 1e-3)
@@ -102,18 +110,6 @@ def test_a_plan_allocates_nothing(monkeypatch):
     monkeypatch.undo()
     assert_rows(found[0][0])
     assert_same(found[1], images.resize(plain, device="cpu", **boxed), 1e-2)
-
-
-def test_runs_of_a_plan_on_two_streams_keep_their_tables():
-    given = uploaded(pixels())
-    plan = ImagePlan("resize", given, 7, size=24, allocate=False)
-    outs = [memory.DeviceArray((1, 3, 24, 24), np.float32) for _ in range(6)]
-    streams = [slow_stream(), current().create_stream()]
-    for number, out in enumerate(outs):
-        plan.run(given[number : number + 1], out=out, stream=streams[number % 2])
-    synchronize()
-    for number, out in enumerate(outs):
-        assert_same(out, images.resize(pixels()[number : number + 1], 24, device="cpu"), 1e-3)
 
 
 def test_a_graph_reads_the_table_anew():
@@ -178,10 +174,9 @@ def test_tensors_give_tensors():
     # Float32 rows of 14 pixels take a kernel of their own, which rounds a few values to the level beside.
     other = narrow != plain.to(torch.bfloat16)
     assert other.float().mean() < 0.01 and (narrow - plain).abs().max() < 1.01 / 255 / 0.25 + 2**-7
-    unrounded = [
-        images.patch_rows(given, SIZES, rounding="none", dtype=t, **NORMAL)[0] for t in ("float32", torch.bfloat16)
-    ]
-    assert torch.equal(unrounded[0].to(torch.bfloat16), unrounded[1])
+    exact = {**NORMAL, "rounding": "none"}
+    single, half = (images.patch_rows(given, SIZES, dtype=t, **exact)[0] for t in ("float32", torch.bfloat16))
+    assert torch.equal(single.to(torch.bfloat16), half)
     staged = images.resize([image.cpu() for image in given], 24, device="cuda")
     assert staged.is_cuda and torch.allclose(staged, images.resize(given, 24), atol=1e-3)
     side = torch.cuda.Stream()

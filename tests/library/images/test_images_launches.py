@@ -109,9 +109,8 @@ def test_images_on_the_host_are_one_upload_and_those_on_the_gpu_are_read_in_plac
     counted = Counted(gpu)
     plan.run(lying, SIZES)
     assert counted.since() == [0, 1, 0, 1] and gpu.uploads[-1] == 3 * 64  # a record of each image
-    staged = images.ImagePlan(
-        "resize", given, 3, source_pixels=183, size=(5, 6), device="cuda", letterbox=True, return_transform=True
-    )
+    boxed = {"size": (5, 6), "letterbox": True, "return_transform": True}
+    staged = images.ImagePlan("resize", given, 3, source_pixels=183, device="cuda", **boxed)
     counted = Counted(gpu)
     staged.run(given)
     assert counted.since()[:2] == [0, 2]  # and the way back

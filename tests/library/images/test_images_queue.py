@@ -4,10 +4,12 @@ The device functions run as Python, a lane after the other, over memory of which
 copy's bytes are in shared memory once it was waited for, and something else before.
 """
 
+from functools import partialmethod
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from images_case import plain
 
 pytest.importorskip("numba_cuda")
 
@@ -54,23 +56,15 @@ class Memory:
             for place, found in self.sent[self.lane].pop(0):
                 self.shared[place : place + 16] = found
 
-    def wait_but_one(self):
-        self.wait(1)
-
-    def wait_narrow(self):
-        self.wait(NARROW_PLACES - 2)
-
-    def wait_all(self):
-        self.wait(0)
+    wait_but_one, wait_narrow = partialmethod(wait, 1), partialmethod(wait, NARROW_PLACES - 2)
+    wait_all = partialmethod(wait, 0)
 
 
 @pytest.fixture
 def run_as_python(monkeypatch):
     """The modules' functions without a compiler; the memory that they use is what it is called with."""
     for module in (image_queue, image_rows):
-        for name, value in vars(module).copy().items():
-            if hasattr(value, "py_func"):
-                monkeypatch.setattr(module, name, value.py_func)
+        plain(module, monkeypatch)
         monkeypatch.setattr(module, "cuda", SimpleNamespace(syncwarp=lambda: None))
 
     def use(memory):

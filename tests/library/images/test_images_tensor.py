@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from images_case import plain
 
 from octopus import InputError
 from octopus.kernels.images import IMAGE
@@ -259,9 +260,7 @@ def test_weights_of_two_digits(monkeypatch):
         times=lambda a, b: a * b, add=lambda a, b: a + b, opaque=lambda value: value,
         store_byte=lambda at, values: band.__setitem__(int(at), np.uint8(int(values[0]) & 255)),
     ))  # fmt: skip
-    for name, value in vars(image_weights).copy().items():
-        if hasattr(value, "py_func"):
-            monkeypatch.setattr(image_weights, name, value.py_func)
+    plain(image_weights, monkeypatch)
     monkeypatch.setattr(image_weights, "device", lambda function: function)
     write = image_weights.line_writer(images.BICUBIC, False, fused=True)
     size, count = 90, 64

@@ -56,9 +56,8 @@ def facts(samples):
 
 
 def loader_of(folder, workers, context, collate=ragged, **options):
-    return torch.utils.data.DataLoader(
-        folder, BATCH, num_workers=workers, multiprocessing_context=context, collate_fn=collate, **options
-    )
+    options |= {"num_workers": workers, "multiprocessing_context": context, "collate_fn": collate}
+    return torch.utils.data.DataLoader(folder, BATCH, **options)
 
 
 def check(batches, folder, order=None):
@@ -74,12 +73,15 @@ def check(batches, folder, order=None):
 
 @pytest.mark.parametrize(("workers", "context"), WORKERS)
 def test_batches_are_the_images(workers, context):
-    """Over two epochs of the same workers, and resized as lists of them are."""
+    """Over two epochs of the same workers, in shared memory; resized as lists of them are. Workers have one thread and
+    leave CUDA alone."""
     folder = Folder()
-    loader = loader_of(folder, workers, context, persistent_workers=workers > 0)
+    loader = loader_of(folder, workers, context, facts, persistent_workers=workers > 0)
     for _ in range(2):
-        batches = list(loader)
+        batches, threads, initialised = zip(*loader, strict=True)
         assert all(type(batch) is RaggedBatch and batch.offsets_on_host for batch in batches)
+        assert all(batch.values.is_shared() == bool(workers) for batch in batches)
+        assert not workers or (set(threads) == {1} and not any(initialised))
         check(batches, folder)
     pictures = [torch.from_numpy(image.copy()) for image in map(folder.__getitem__, range(COUNT))]
     for number, batch in enumerate(batches):
@@ -101,14 +103,6 @@ def test_shuffled_images_with_labels(workers, context):
         check(batches, Folder(60), orders[-1])
         assert sorted(orders[-1]) == list(range(60))
     assert orders[0] != orders[1]
-
-
-@pytest.mark.parametrize(("workers", "context"), WORKERS)
-def test_workers_have_one_thread_and_leave_cuda_alone(workers, context):
-    """Their batches come in shared memory, one block each."""
-    for batch, threads, initialised in loader_of(Folder(), workers, context, facts):
-        assert not workers or (threads == 1 and not initialised)
-        assert batch.values.is_shared() == bool(workers)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
@@ -322,6 +316,7 @@ def test_transparent_pixels_are_as_transformers_has_them():
 def test_reading_leaves_the_filters_of_warnings_alone():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        read([files()["jpeg"]])  # imports what adds filters of its own
         before = list(warnings.filters)
         assert len(read([files()["jpeg"]] * 3)) == 3
         assert warnings.filters == before

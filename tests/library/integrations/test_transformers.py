@@ -23,6 +23,8 @@ transformers = pytest.importorskip("transformers", reason="transformers is not i
 torch = pytest.importorskip("torch")
 Image = pytest.importorskip("PIL.Image")
 
+from test_loader import files  # noqa: E402
+
 from octopus import images  # noqa: E402
 from octopus.errors import DeviceError, InputError, OutOfMemoryError  # noqa: E402
 from octopus.integrations import common  # noqa: E402
@@ -286,20 +288,10 @@ def in_modes():
     """Images of Pillow in all modes and orientations, lazily read files among them, each by its name."""
     rgb = Image.fromarray(pictures([(91, 137)])[0])
 
-    def file(image, form, **options):
-        stored = io.BytesIO()
-        image.save(stored, form, **options)
-        return Image.open(stored)
-
     def transparent(mode, colour):
         made = rgb.convert(mode)
         made.info["transparency"] = colour
         return made
-
-    def turned(orientation):
-        exif = Image.Exif()
-        exif[0x0112] = orientation
-        return file(rgb, "PNG", exif=exif)
 
     modes = ("RGB", "L", "LA", "P", "RGBA", "PA", "CMYK", "1", "F", "HSV", "YCbCr")
     return {
@@ -307,10 +299,7 @@ def in_modes():
         "I;16": lambda: Image.fromarray(np.asarray(rgb)[..., 0].astype(np.uint16) * 257),
         "RGB, one colour transparent": lambda: transparent("RGB", (10, 20, 30)),
         "P, one colour transparent": lambda: transparent("P", 3),
-        "a JPEG": lambda: file(rgb, "JPEG"),
-        "a JPEG in CMYK": lambda: file(rgb.convert("CMYK"), "JPEG"),
-        "a grey JPEG": lambda: file(rgb.convert("L"), "JPEG"),
-        **{f"EXIF {number}": lambda number=number: turned(number) for number in range(1, 9)},
+        **{f"{name}, a file": lambda file=file: Image.open(io.BytesIO(file)) for name, file in files().items()},
     }
 
 

@@ -14,6 +14,7 @@ TIE = 1e-3  # of a pixel: beside its edge the nearest one is decided by rounding
 HALF_END = 65_520.0  # what is larger is infinite as float16
 PER_PIXEL = 8.0  # ranges by which a bicubic sample may change per pixel along the two axes
 TOPS = {"uint8": 255.0, "uint16": 65535.0, "float32": 300.0, "nv12": 255.0, "p010": 255.0}
+BOXED = {"letterbox": True, "return_transform": True}
 VIDEO = {"nv12": (NV12, np.uint8), "p010": (P010, np.uint16)}
 
 LAYOUTS, DTYPES, PAD_MODES = (("NCHW", "NHWC"), ("float32", "float16", "uint8"), ("constant", "edge", "reflect"))
@@ -44,13 +45,20 @@ class Crops(NamedTuple):
             return reference.reordered(self.frame, self.options.get("channels", "RGB"))
         return reference.rgb_of_video(self.frame.y, self.frame.uv, *self.frame.coding[1:])
 
+    @property
+    def normalised(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation in values of the frame, (N or 1, channels or 1)."""
+        pair = (self.options.get("mean"), 0), (self.options.get("std"), 1)
+        numbers = (np.float64(default if value is None else value) for value, default in pair)
+        scaled = [np.float64(self.options.get("scale") or 1) * number for number in numbers]
+        own = all(number.ndim == 2 and len(number) == len(single(self.boxes)) for number in scaled)
+        return tuple(scaled if own else (number.reshape(1, -1) for number in scaled))
+
     def right(self, boxes: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Crops in float64, neither rounded nor saturated, and the ways back."""
         given, pixels = self.options, self.pixels
         boxes, channels = single(self.boxes) if boxes is None else boxes, pixels.shape[-1]
-        scale = np.float64(given.get("scale") or 1)
-        mean, std = (scale * np.float64(value if value is not None else default) for value, default in
-                     ((given.get("mean"), 0), (given.get("std"), 1)))  # fmt: skip
+        mean, std = self.normalised
         pad = np.broadcast_to(np.ravel(np.float64(given.get("pad_value", 114.0))), channels)
         names, make = ["filter", "outside", "pad_mode"], reference.warp
         if boxes.ndim == 2:
@@ -61,10 +69,7 @@ class Crops(NamedTuple):
         index = None if pixels.ndim == 3 else np.asarray(given["frame_index"], int)
         ones = np.zeros(channels), np.ones(channels)
         items = make(pixels, boxes, self.size, *ones, "NHWC", pad_value=pad, frame_index=index, **chosen)
-        if mean.ndim == 2 and mean.shape == (len(boxes), channels):
-            items = (items - mean[:, None, None]) / std[:, None, None]
-        else:
-            items = (items - mean.ravel()) / std.ravel()
+        items = (items - mean[:, None, None]) / std[:, None, None]
         frame = pixels if pixels.ndim == 3 else pixels[0]
         cut = boxes if boxes.ndim == 3 or chosen.get("outside") == "pad" else reference.cut(boxes, frame)
         ways = reference.transforms(cut, self.size) if given.get("letterbox") else np.zeros((len(boxes), 4))
@@ -93,14 +98,7 @@ class Crops(NamedTuple):
         if not exact.size:
             return 0.0
         kind = self.frame.dtype.name if isinstance(self.frame, np.ndarray) else self.frame.kind
-        top, scale = (max(TOPS[kind], np.abs(given.get("pad_value", 0)).max()), np.float64(given.get("scale") or 1))
-        mean, std = (  # of each channel, or of each item's
-            value if value.ndim == 2 and len(value) == len(boxes) else value.reshape(1, -1)
-            for value in (
-                scale * np.float64(given[name] if given.get(name) is not None else default)
-                for name, default in (("mean", 0), ("std", 1))
-            )
-        )
+        top, (mean, std) = max(TOPS[kind], np.abs(given.get("pad_value", 0)).max()), self.normalised
         far = np.spacing(np.float32(np.abs(_ends(boxes, self.size)).max(initial=1)))
         limit = (TOLERANCE + PER_PIXEL * far * (boxes.ndim == 3)) * top / std + TOLERANCE * np.abs(mean / std)
         limit = np.broadcast_to(limit, (len(boxes), self.pixels.shape[-1]))[:made, None, None]
@@ -310,8 +308,7 @@ def _table() -> list[Case]:
         return [{name: value} for value in values]
 
     dtypes, layouts = each("dtype", DTYPES), each("layout", LAYOUTS)
-    edges, filtered = each("edge", ("box", "image")), [{}, {"antialias": True}]
-    boxed = [{}, {"letterbox": True, "return_transform": True}]
+    edges, filtered, boxed = each("edge", ("box", "image")), [{}, {"antialias": True}], [{}, BOXED]
     geometry, ends, plain = [edges, filtered, boxed], [SETS[0], SETS[-1]], [{}, {"antialias": True, "edge": "image"}]
     cases = [*all_of(("uint8x3",), SETS)]
     cases += all_of(("uint8x3-odd", "uint8x3-frames"), *geometry)
@@ -332,7 +329,7 @@ def _table() -> list[Case]:
         cases += all_of(kinds, results, layouts, filters)
         cases += all_of(kinds, results, layouts, [*filters, {"filter": "bilinear"}], maps=True)
     # Of video and of other orders of channels some results alone: each is a kernel of its own.
-    usual = [*boxed, {"antialias": True}, {"edge": "image", "outside": "pad"}]
+    usual = [{}, BOXED, {"antialias": True}, {"edge": "image", "outside": "pad"}]
     cases += all_of(("nv12",), layouts, dtypes[::2], usual)
     cases += all_of(("p010",), layouts, usual)
     for kind, order, results in (

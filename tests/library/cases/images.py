@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cases.crops import BOXED
 from octopus import RaggedBatch, images
 from octopus.images.spec import FIXED
 from octopus_study.reference import images as reference
@@ -169,9 +170,8 @@ class Case(NamedTuple):
 
 def _table() -> list[Case]:
     cases = []
-    for filter, antialias, rounding in product(
-        ("nearest", "bilinear", "bicubic", "lanczos"), (True, False), ("none", "uint8", "pillow")
-    ):
+    filters = ("nearest", "bilinear", "bicubic", "lanczos")
+    for filter, antialias, rounding in product(filters, (True, False), ("none", "uint8", "pillow")):
         if rounding != "pillow" or antialias:
             options = {"filter": filter, "antialias": antialias, "rounding": rounding}
             cases.append(Case("resize", "uint8x3", options | {"layout": ("NCHW", "NHWC")[len(cases) % 2]}))
@@ -185,16 +185,15 @@ def _table() -> list[Case]:
     ):  # fmt: skip
         cases.append(Case("resize", kind, {"channels": order, "source": source, **NORMAL}))
         cases.append(Case("patch_rows", kind, {"channels": order, "source": source, "rounding": "pillow", **NORMAL}))
-    boxed = {"letterbox": True, "return_transform": True}
-    for filter, more in product(("bilinear", "bicubic", "lanczos"), (boxed, {"crop": "center"})):
+    for filter, more in product(filters[1:], (BOXED, {"crop": "center"})):
         more = more | ({"rounding": "pillow"} if filter == "lanczos" else {})
         cases.append(Case("resize", "uint8x3", {"filter": filter, **more}))
-    cases.append(Case("resize", "uint8x3", boxed | {"layout": "NHWC", "pad_value": 9, "dtype": "uint8"}))
+    bytes_in_nhwc = {"layout": "NHWC", "pad_value": 9, "dtype": "uint8"}
+    cases.append(Case("resize", "uint8x3", BOXED | bytes_in_nhwc))
     for layout, filter in product(("NCHW", "NHWC"), ("bilinear", "bicubic")):
         cases.append(Case("resize_each", "uint8x3", {"layout": layout, "filter": filter, **NORMAL}))
-    for order, rounding, more in product(
-        ("CTPP", "PPC"), ("uint8", "pillow", "none"), ({}, {"max_rows": 0}, {"dtype": "float16"})
-    ):
+    forms = ({}, {"max_rows": 0}, {"dtype": "float16"})
+    for order, rounding, more in product(("CTPP", "PPC"), ("uint8", "pillow", "none"), forms):
         cases.append(Case("patch_rows", "uint8x3", {"order": order, "rounding": rounding, **NORMAL, **more}))
     for order, dtype, more in (
         ("CTPP", "uint8", {"merge": 1}), ("CTPP", "int8", {"row_multiple": 8, "rounding": "none"}),

@@ -55,10 +55,7 @@ class Operation(NamedTuple):
 
     def check(self, found: np.ndarray, right: np.ndarray | None = None) -> float:
         """The largest error as a part of the tolerance, which must not be above 1; `right` if values were changed."""
-        dtype, right = (
-            np.dtype(result_dtype(self.operation, self.values.dtype)),
-            self.right() if right is None else right,
-        )
+        dtype, right = result_dtype(self.operation, self.values.dtype), self.right() if right is None else right
         assert found.dtype == dtype and found.shape == right.shape, (found.dtype, found.shape)
         if not found.size:
             return 0.0
@@ -92,9 +89,8 @@ class Case(NamedTuple):
         """Make the call by a runner, by the function and by a plan; all strategies give the same bits."""
         shapes, random = np.array(SHAPES[scene]), np.random.default_rng(1)
         total = int(shapes.prod(axis=1).sum())
-        values = (
-            random.random(total, np.float32) if self.dtype == "float32" else random.integers(0, 256, total, np.uint8)
-        )
+        floats = self.dtype == "float32"
+        values = random.random(total, np.float32) if floats else random.integers(0, 256, total, np.uint8)
         numbers = [np.linspace(*ends, len(shapes)).astype(np.float32) for ends in ((0.3, 0.9), (2.0, 0.5))]
         options = {"strategy": self.strategy} | ({"threshold": 10} if self.strategy == "block_metadata" else {})
         call = Operation(self.operation, values, shapes, numbers[: PARAMETERS[self.operation]], options)

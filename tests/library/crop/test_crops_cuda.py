@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from cases.crops import LAYOUTS, boxes_of, maps_of, random_frame
+from cases.crops import BOXED, LAYOUTS, boxes_of, maps_of, random_frame
 from exported import Exported
 from gpu import host, new_results, overwrite_freed_memory, refuse_allocation, sanitize, slow_stream, synchronize
 
@@ -43,11 +43,7 @@ def on_gpu(array):
 @pytest.mark.parametrize("kind", ["int32", "int64", "float32", "float64"])
 def test_tensors_stay_tensors_on_the_gpu_with_their_transform(kind):
     torch = pytest.importorskip("torch")
-    frames, boxes, options = (
-        on_gpu(FRAMES),
-        on_gpu(BOXES.round().astype(kind)),
-        {"letterbox": True, "return_transform": True, "edge": "image"},
-    )
+    frames, boxes, options = on_gpu(FRAMES), on_gpu(BOXES.round().astype(kind)), BOXED | {"edge": "image"}
     expected, back = crop_resize(FRAMES, BOXES.round(), SIZE, frame_index=INDEX, device="cpu", **options)
     with torch.cuda.stream(torch.cuda.Stream()):
         for index in (on_gpu(INDEX), on_gpu(INDEX.astype("int32")), INDEX, INDEX.tolist()):
@@ -109,12 +105,11 @@ def test_boxes_on_the_gpu_that_cannot_be_made_fill_their_item(antialias):
     boxes = np.array([(np.nan, 0, 3, 3), (5, 5, 5, 9), (400, 0, 500, 5), (1, 1, 9, 9)], np.float32)
     far = np.array([(np.nan, 0, 3, 3), (0, 0, 16385, 3), (-(2.0**25), 0, 9, 9), (-900, -800, -700, -600)], np.float32)
     for given, more in ((boxes, {}), (far, {"outside": "pad", "pad_mode": "edge"})):
-        for array in crop_resize(memory.upload(FRAME), memory.upload(given), SIZE, letterbox=True,
-                                 return_transform=True,
-                                 antialias=antialias, **more):  # fmt: skip
+        options = BOXED | {"antialias": antialias} | more
+        for array in crop_resize(memory.upload(FRAME), memory.upload(given), SIZE, **options):
             assert np.isnan(host(array)[:3]).all() and np.isfinite(host(array)[3]).all()
     index = memory.upload(np.array([0, -1, 3, 2], np.int32))
-    options = {"frame_index": index, "letterbox": True, "return_transform": True, "antialias": antialias}
+    options = BOXED | {"frame_index": index, "antialias": antialias}
     whole = memory.upload(np.tile(BOXES[:1], (4, 1)))
     for array in crop_resize(memory.upload(FRAMES), whole, SIZE, **options):
         assert np.isnan(host(array)[1:3]).all() and np.isfinite(host(array)[[0, 3]]).all()
@@ -169,9 +164,7 @@ def test_boxes_on_the_gpu_are_read_back_to_be_refused():
         crop_resize(frame, memory.upload(np.float32([[[1, 0, -2], [0, 1, 4]]])), (8, 8), outside="error")
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"letterbox": True, "return_transform": True}, {"dtype": "uint8", "layout": "NHWC"}], ids=str
-)
+@pytest.mark.parametrize("options", [{}, BOXED, {"dtype": "uint8", "layout": "NHWC"}], ids=str)
 def test_boxes_from_the_host_give_what_those_on_the_gpu_give(options):
     """Few of them are an argument of the kernel, more are copied, many in parts."""
     rng = np.random.default_rng(3)
@@ -202,9 +195,7 @@ def test_more_maps_than_travel_at_a_time_or_than_a_grid_holds(indexed):
 
 
 @pytest.mark.parametrize("shape, options", [
-    ((4,), {}),
-    ((4,), {"letterbox": True, "return_transform": True, "antialias": True}),
-    ((4,), {"outside": "pad", "pad_mode": "reflect"}),
+    ((4,), {}), ((4,), BOXED | {"antialias": True}), ((4,), {"outside": "pad", "pad_mode": "reflect"}),
     ((4,), {"filter": "bicubic"}), ((2, 3), {"filter": "nearest"}), ((2, 3), {}),
 ], ids=str)  # fmt: skip
 def test_a_plan_replays_in_a_cuda_graph_with_new_boxes_and_a_new_index(shape, options):
@@ -263,9 +254,7 @@ def test_no_graph_takes_what_the_host_reads_or_gives():
             plan.run(frame, given)
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"letterbox": True, "return_transform": True, "edge": "image"}, {"filter": "bicubic"}], ids=str
-)
+@pytest.mark.parametrize("options", [{}, BOXED | {"edge": "image"}, {"filter": "bicubic"}], ids=str)
 def test_a_plan_allocates_nothing_when_it_runs(options, monkeypatch):
     frames, several = memory.upload(FRAMES), {"frame_index": INDEX}
     plan = CropPlan(frames, len(BOXES), SIZE, **options)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases.crops import BOXED
 
 from octopus import FrameStream, InputError, crop_resize
 
@@ -32,9 +33,7 @@ def test_crops_live_until_their_buffer_is_used_again():
 
 
 def test_options_are_those_of_a_plan():
-    stream = FrameStream(
-        VIDEO[0], 3, SIZE, dtype="uint8", layout="NHWC", letterbox=True, return_transform=True, device="cpu"
-    )
+    stream = FrameStream(VIDEO[0], 3, SIZE, dtype="uint8", layout="NHWC", **BOXED, device="cpu")
     stream.buffer()[...] = VIDEO[1]
     crops, transform = stream.submit(BOXES[2])
     assert crops.shape == (3, *SIZE, 3) and crops.dtype == np.uint8 and transform.shape == (3, 4)

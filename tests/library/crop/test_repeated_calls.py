@@ -9,6 +9,7 @@ import fake_torch
 import numpy as np
 import pretended
 import pytest
+from cases.crops import BOXED
 from pretended import OnGpu, memory
 from profiled import looked_at
 
@@ -218,9 +219,7 @@ OTHERS += [
     {"mean": 3}, {"mean": 3.0}, {"mean": [1, 2, 3]}, {"mean": (1, 2, 4)}, {"mean": THREE}, {"std": THREE}, {},
     {"scale": THREE}, {"dtype": "uint8"}, {"dtype": np.uint8}, {"dtype": "float16"}, {"layout": "NHWC"},
     {"edge": "image"}, {"antialias": True}, {"filter": "nearest"},
-    {"letterbox": True, "return_transform": True}, {"outside": "error"},
-    {"letterbox": True, "return_transform": True, "pad_value": 5}, {"outside": "pad"},
-    {"outside": "pad", "pad_mode": "edge"},
+    BOXED, {"outside": "error"}, BOXED | {"pad_value": 5}, {"outside": "pad"}, {"outside": "pad", "pad_mode": "edge"},
 ]  # fmt: skip
 
 

@@ -7,32 +7,18 @@ import numpy as np
 import pytest
 
 import octopus
-from octopus import (
-    CropPlan,
-    InputError,
-    RaggedBatch,
-    TilePlan,
-    best_within,
-    blockmap,
-    crop_resize,
-    keep_tiles,
-    map_back,
-    ops,
-    otsu_threshold,
-    tile_means,
-)  # fmt: skip
+from octopus import CropPlan, InputError, RaggedBatch, TilePlan, blockmap, crop_resize, keep_tiles, map_back, ops
 
 torch = pytest.importorskip("torch")
+FakeTensorMode = pytest.importorskip("torch._subclasses.fake_tensor").FakeTensorMode
 
 RNG = np.random.default_rng(5)
 FRAME = RNG.integers(0, 256, (40, 60, 3), np.uint8)
 BOXES = np.array([[1, 2, 30, 30], [0, 0, 9.5, 9]], np.float32)
 OPTIONS = {"mean": 100.0, "std": 50.0, "device": "cpu"}
 RIGHT = crop_resize(FRAME, BOXES, (8, 8), **OPTIONS)
-BATCH = RaggedBatch.from_arrays(np.arange(6, dtype=np.float32), [[2, 2], [1, 2]])
-
-
-OFFSETS = [0, 4, 6]
+BATCH, OFFSETS = RaggedBatch.from_arrays(np.arange(6, dtype=np.float32), [[2, 2], [1, 2]]), [0, 4, 6]
+PLAN = CropPlan(torch.from_numpy(FRAME), 2, (8, 8), **OPTIONS)
 
 
 def cropped(boxes, tiles):
@@ -56,9 +42,6 @@ def of_tiles(boxes, tiles):
 def multiplied(boxes, tiles):
     done = ops.multiply(BATCH, [2.0, 3.0], device="cpu")
     return torch.as_tensor(done.values) + boxes.sum()
-
-
-PLAN = CropPlan(torch.from_numpy(FRAME), 2, (8, 8), **OPTIONS)
 
 
 @pytest.mark.parametrize("function", [cropped, planned, in_a_new_plan, of_tiles, multiplied], ids=lambda f: f.__name__)
@@ -85,7 +68,7 @@ def test_a_call_inside_a_compiled_function_is_the_same_call(function):
     lambda values: values + len(BATCH) + BATCH.size + BATCH.offsets_on_host,
     lambda values: values + blockmap.build("lookup", OFFSETS).nbytes,
     lambda values: values + blockmap.build("block_metadata", OFFSETS, threshold=2).blocks,
-    lambda values: values + otsu_threshold([0.5, 0.9]) + best_within([0.9, 0.5], [6, 5], 7)[0],
+    lambda values: values + octopus.otsu_threshold([0.5, 0.9]) + octopus.best_within([0.9, 0.5], [6, 5], 7)[0],
 ], ids=["like", "init", "from_offsets", "from_arrays", "from_list", "item", "to_list", "iter", "to_padded", "to_torch",
         "facts", "build", "blocks", "rules"])  # fmt: skip
 def test_batches_inside_a_compiled_function(function):
@@ -115,30 +98,15 @@ def test_other_modes_of_torch_record_nothing():
         assert np.array_equal(crop_resize(torch.from_numpy(FRAME), BOXES, (8, 8), **OPTIONS), RIGHT)
 
 
-def negated():
-    return torch.complex(torch.ones(2, 4), torch.ones(2, 4)).conj().imag
-
-
 @pytest.mark.filterwarnings("ignore")
-def test_a_whole_graph_is_refused_by_a_reason():
+@pytest.mark.parametrize(("columns", "whole", "error", "words"), [
+    (4, True, Exception, "Octopus works on memory"), (3, False, InputError, r"shape \(N, 4\)"),
+], ids=["a whole graph", "wrong boxes"])  # fmt: skip
+def test_errors_pass_through_a_compiled_function(columns, whole, error, words):
     torch._dynamo.reset()
-    whole = torch.compile(cropped, backend="eager", fullgraph=True)
-    with pytest.raises(Exception, match="Octopus works on memory"):
-        whole(torch.from_numpy(BOXES), None)
-
-
-def test_errors_pass_through_a_compiled_function():
-    torch._dynamo.reset()
-    compiled = torch.compile(lambda boxes: crop_resize(FRAME, boxes[:, :3], device="cpu"), backend="eager")
-    with pytest.raises(InputError, match=r"shape \(N, 4\)"):
-        compiled(torch.from_numpy(BOXES))
-
-
-def fake():
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    with FakeTensorMode():
-        return torch.zeros(2, 4)
+    boxes = torch.from_numpy(BOXES)[:, :columns]
+    with pytest.raises(error, match=words):
+        torch.compile(cropped, backend="eager", fullgraph=whole)(boxes, None)
 
 
 def test_a_mapped_tensor_is_told():
@@ -151,7 +119,8 @@ def test_a_mapped_tensor_is_told():
     (lambda: torch.from_numpy(BOXES).to_sparse(), r"layout torch.sparse_coo.*to_dense\(\)"),
     (lambda: torch.zeros(2, 4, device="meta"), "lies on meta"),
     (lambda: torch.quantize_per_tensor(torch.zeros(2, 4), 1.0, 0, torch.qint8), "dtype qint8"),
-    (fake, "call Octopus outside of them"), (negated, r"pass boxes\.resolve_neg\(\)"),
+    (lambda: FakeTensorMode().from_tensor(torch.zeros(2, 4)), "call Octopus outside of them"),
+    (lambda: torch.complex(torch.ones(2, 4), torch.ones(2, 4)).conj().imag, r"pass boxes\.resolve_neg\(\)"),
 ], ids=["grad", "sparse", "meta", "quantised", "fake", "negative"])  # fmt: skip
 def test_tensors_without_values_of_their_own_are_refused(boxes, said):
     with pytest.raises(InputError, match=said):
@@ -201,12 +170,12 @@ def test_bounding_boxes_are_tiles_by_their_format():
     tv_tensors = pytest.importorskip("torchvision.tv_tensors")
     image, corners = FRAME, [[10, 5, 50, 35], [0, 0, 9, 9]]
     boxes = tv_tensors.BoundingBoxes([[10, 5, 40, 30], [0, 0, 9, 9]], format="XYWH", canvas_size=(40, 60))
-    right = tile_means(image, corners, device="cpu")
-    assert np.array_equal(tile_means(image, boxes, device="cpu"), right)
+    right = octopus.tile_means(image, corners, device="cpu")
+    assert np.array_equal(octopus.tile_means(image, boxes, device="cpu"), right)
     assert np.array_equal(keep_tiles(image, boxes, 0.5, device="cpu")[1], right)
     assert np.array_equal(TilePlan(image, boxes, device="cpu").run(image)[1], right)
     rotated = tv_tensors.BoundingBoxes(torch.zeros(1, 5), format="XYWHR", canvas_size=(40, 60))
-    for function in (tile_means, crop_resize):
+    for function in (octopus.tile_means, crop_resize):
         with pytest.raises(InputError, match="are BoundingBoxes of the format XYWHR"):
             function(image, rotated, device="cpu")
 
@@ -223,4 +192,4 @@ def test_map_back_takes_corners_alone():
 
 
 def test_no_boxes_are_an_empty_tensor():
-    assert octopus.crop_resize(FRAME, torch.empty(0), 8, device="cpu").shape == (0, 3, 8, 8)
+    assert crop_resize(FRAME, torch.empty(0), 8, device="cpu").shape == (0, 3, 8, 8)

@@ -3,6 +3,7 @@
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from cases.crops import BOXED
 from hypothesis import given, settings
 
 from octopus import crop_resize, map_back
@@ -14,7 +15,7 @@ BOXES = np.array([[0, 0, 600, 400], [10, 20, 110, 370], [300.5, 100.25, 420, 130
 
 @pytest.fixture(scope="module")
 def transform():
-    return crop_resize(FRAME, BOXES, (64, 80), letterbox=True, return_transform=True, device="cpu")[1]
+    return crop_resize(FRAME, BOXES, (64, 80), **BOXED, device="cpu")[1]
 
 
 @settings(max_examples=50, deadline=None)
@@ -32,9 +33,7 @@ def test_a_bright_pixel_is_found_again():
     frame = np.zeros((300, 400, 1), np.uint8)
     frame[140, 250] = 255
     boxes = np.array([[200, 100, 300, 180], [240, 10, 260, 290]])
-    crops, transform = crop_resize(
-        frame, boxes, (512, 512), letterbox=True, return_transform=True, pad_value=0, device="cpu"
-    )
+    crops, transform = crop_resize(frame, boxes, (512, 512), **BOXED, pad_value=0, device="cpu")
     for item in range(2):
         peak = np.argwhere(crops[item, 0] > 0.95 * crops[item].max())
         centre = peak[:, ::-1].mean(axis=0) + 0.5  # x, y from the outer edge

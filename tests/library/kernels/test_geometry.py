@@ -32,11 +32,10 @@ def test_every_pixel_beyond_the_frame_has_one_within_that_stands_for_it(function
 
 
 @KINDS
-@pytest.mark.parametrize(
-    ("low", "high"),
-    [(-0.3, 0.3), (-5, -2), (-5.5, 2.25), (-3.5, -3.25), (-1e-10, 1e-10), (0, 1), (3.5, 3.75),
-     (FAR - 20, FAR), (-FAR, 9 - FAR), (2.0**23 - 3.5, 2.0**23)],
-)  # fmt: skip
+@pytest.mark.parametrize(("low", "high"), [
+    (-0.3, 0.3), (-5, -2), (-5.5, 2.25), (-3.5, -3.25), (-1e-10, 1e-10), (0, 1), (3.5, 3.75), (FAR - 20, FAR),
+    (-FAR, 9 - FAR), (2.0**23 - 3.5, 2.0**23),
+])  # fmt: skip
 def test_a_span_holds_the_pixels_that_the_box_touches(functions, low, high):
     low, high = np.float32(low), np.float32(high)
     first, last, origin, extent = functions.span(low, high)
@@ -47,15 +46,12 @@ def test_a_span_holds_the_pixels_that_the_box_touches(functions, low, high):
         assert functions.span(low, high) == geometry.box_axis(low, high, np.int32(7))
 
 
-@pytest.mark.parametrize(
-    ("box", "good"),
-    [
-        ((-9, -9, -3, -3), True), ((FAR - 9, 0, FAR, 9), True), ((0, 0, 16384, 1), True), ((0, 0, 16385, 1), False),
-        ((0, -16385, 1, 0), False), ((FAR - 9, 0, FAR + 2, 9), False), ((-FAR - 2, 0, -FAR, 9), False),
-        ((3, 3, 3, 9), False), ((3, 9, 4, 3), False), ((np.nan, 0, 1, 1), False), ((0, 0, 1, np.nan), False),
-        ((-np.inf, 0, 1, 1), False), ((0, 0, 1, np.inf), False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("box", "good"), [
+    ((-9, -9, -3, -3), True), ((FAR - 9, 0, FAR, 9), True), ((0, 0, 16384, 1), True), ((0, 0, 16385, 1), False),
+    ((0, -16385, 1, 0), False), ((FAR - 9, 0, FAR + 2, 9), False), ((-FAR - 2, 0, -FAR, 9), False),
+    ((3, 3, 3, 9), False), ((3, 9, 4, 3), False), ((np.nan, 0, 1, 1), False), ((0, 0, 1, np.nan), False),
+    ((-np.inf, 0, 1, 1), False), ((0, 0, 1, np.inf), False),
+])  # fmt: skip
 def test_which_boxes_can_be_made_without_cutting_them(box, good):
     assert geometry.span_is_usable(*np.float32(box)) == good
 

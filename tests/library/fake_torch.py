@@ -117,7 +117,6 @@ class Nested(Tensor):
 
 
 def from_jagged(values: Tensor, offsets: Tensor, *, min_seqlen: Any, max_seqlen: Any) -> Nested:
-    """`torch.nested.nested_tensor_from_jagged`."""
     assert values.device.text == offsets.device.text
     made = Nested(values, offsets)
     made._maybe_min_seqlen, made._maybe_max_seqlen = min_seqlen, max_seqlen
@@ -142,7 +141,6 @@ def cat(tensors: list[Tensor]) -> Tensor:
 
 
 def device(kind: str, ordinal: int | None = None) -> Any:
-    """`torch.device`."""
     return SimpleNamespace(type=kind, text=kind if ordinal is None else f"{kind}:{ordinal}")
 
 

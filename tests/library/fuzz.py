@@ -2,6 +2,8 @@
 
     python tests/library/fuzz.py crops --seed 7 --seconds 60        the clock starts when the kernels are loaded
 
+The module of a kind has `warm_up`, which compiles or loads its kernels, and `draw`, which answers what a call is and a
+function that makes it: that returns the largest error, or None if the call was rightly refused.
 What a call is stands in `--progress` before it is made, so that it is known even if the process dies. A wrong answer is
 made as small as it can be, and raised.
 """
@@ -43,11 +45,9 @@ class Draw:
         return self.of(st.sampled_from(values))
 
     def few(self, chance: float) -> bool:
-        """Whether it happens."""
         return self.of(st.integers(0, 99)) >= 100 * (1 - chance)
 
     def upto(self, most: int, least: int = 1) -> int:
-        """A whole number."""
         return self.of(st.integers(least, most))
 
     def array(self, name: str, shape, dtype, off: int = 0) -> np.ndarray:
@@ -64,7 +64,6 @@ class Draw:
         return array
 
     def intact(self) -> None:
-        """Nothing was written beside an array."""
         assert all(region.is_intact() for region in self.regions), "something was written beside an array"
 
 
@@ -75,7 +74,6 @@ class Progress:
         self._file = path and path.open("w")
 
     def note(self, what: str) -> None:
-        """This one comes next."""
         if self._file:
             self._file.seek(0)
             self._file.write(f"{what}\n\0")
@@ -116,7 +114,6 @@ def loop(kind: str, number: int, seconds: float, progress: Progress) -> dict[str
 
 
 def main() -> None:
-    """See the module's docstring."""
     parser = argparse.ArgumentParser()
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("--seed", type=int, default=15)

@@ -18,8 +18,7 @@ ORDERS = {"uint8": ("BGR", "BGRA"), "float32": ("RGBA",)} if LONG else {}
 RESULTS, KINDS = ("float32", "uint8"), tuple(VIDEO) if LONG else ()
 
 
-def warm_up(kind: str) -> None:
-    """Compile or load all kernels."""
+def warm_up(kind):
     planes = [np.zeros((2, 2), np.uint8), np.zeros((1, 2), np.uint8)]
     frames: list[tuple[Any, str]] = [
         (VIDEO[name][0](*(plane.astype(VIDEO[name][1]) for plane in planes), matrix="bt709", range="full"), "RGB")
@@ -38,7 +37,6 @@ def warm_up(kind: str) -> None:
 
 
 def draw(drawn, kind):
-    """Any call: what it is, and a function that makes it; it returns no error if the boxes were rightly refused."""
     dtype, channels = drawn.pick("uint8", "uint16", "float32", *KINDS), drawn.pick(3, 1, 2, 4, 5, 13)
     sides = (300, 500) if drawn.few(0.05) else (1, 8, 40, 60)
     height, width = (drawn.upto(drawn.pick(*sides)) for _ in range(2))

@@ -16,15 +16,13 @@ PILLOW = FORMS[:3]
 ORDERS = {1: ("RGB",), 3: ("RGB", "RGB", "BGR"), 4: ("RGB", "RGBA", "BGRA")}  # of channels, by their number
 
 
-def warm_up(kind: str) -> None:
-    """Compile or load all kernels."""
+def warm_up(kind):
     for form in FORMS:
         for rounding in ("none", *FIXED) if form in PILLOW else ("none",):
             images.resize([np.zeros((2, 2, form[1]), form[0])], 1, dtype=form[2], rounding=rounding, device="cpu")
 
 
 def draw(drawn, kind):
-    """Any call: what it is, and a function that makes it."""
     form = source, channels, dtype = drawn.pick(*FORMS)
     sides, count, first = drawn.pick((1, 8, 40, 90), (1, 2, 300)), drawn.pick(1, 2, 3, 5), drawn.few(0.4)
     given = [image_of(drawn, f"image{n}", sides, channels, np.dtype(source), first) for n in range(count)]

@@ -10,15 +10,13 @@ from octopus.kernels.operations import OPERATIONS, PARAMETERS, POINTWISE, result
 from octopus.ragged.blockmap import STRATEGIES
 
 
-def warm_up(kind: str) -> None:
-    """Compile or load all kernels."""
+def warm_up(kind):
     for operation, dtype, strategy in product(OPERATIONS, ("float32", "uint8"), STRATEGIES):
         batch = RaggedBatch.from_list([np.ones((1, 1), dtype)])
         RaggedPlan(operation, batch, strategy=strategy, device="cpu").run(batch, *[1.0] * PARAMETERS[operation])
 
 
 def draw(drawn, kind):
-    """Any call: what it is, and a function that makes it."""
     operation, dtype = drawn.pick(*OPERATIONS), drawn.pick("float32", "uint8")
     shapes = shapes_of(drawn, 2 if operation not in POINTWISE else drawn.pick(1, 2, 3))
     values = drawn.array("values", (int(shapes.prod(axis=1).sum()),), dtype)

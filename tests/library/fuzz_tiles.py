@@ -6,14 +6,12 @@ from cases.tiles import Tiles
 from octopus import tile_means
 
 
-def warm_up(kind: str) -> None:
-    """Compile or load all kernels."""
+def warm_up(kind):
     for dtype in (np.uint8, np.uint16):
         tile_means(np.ones((1, 1), dtype), [[0, 0, 1, 1]], device="cpu")
 
 
 def draw(drawn, kind):
-    """Any call: what it is, and a function that makes it."""
     dtype, channels = np.dtype(drawn.pick(np.uint8, np.uint16)), drawn.pick(0, 1, 2, 3, 4, 5)
     height, width = (drawn.upto(drawn.pick(1, 8, 40, 90, *[500] * drawn.few(0.1))) for _ in range(2))
     row = width * max(channels, 1)

@@ -14,15 +14,13 @@ RESULTS = ("float32", "uint8")
 BENT = 0.02  # what a corner turns by at least, as a part of the diagonals' squares, where the reference is as exact
 
 
-def warm_up(kind: str) -> None:
-    """Compile or load all kernels."""
+def warm_up(kind):
     choices = ({}, {"antialias": True}, {"box_shape": (4, 2)}, {"box_shape": (4, 2), "filter": "nearest"})
     for frame, dtype, options in product((np.uint8, np.float32), RESULTS, choices):
         octopus.CropPlan([np.zeros((2, 2, 3), frame)], 1, 2, dtype=dtype, device="cpu", allocate=False, **options)
 
 
 def draw(drawn, kind):
-    """Any call: what it is, and a function that makes it; it returns no error if the boxes were rightly refused."""
     dtype, channels, quads = drawn.pick("uint8", "float32"), drawn.pick(3, 1, 4, 5), drawn.few(0.6)
     listed = drawn.few(0.7)
     frames = [

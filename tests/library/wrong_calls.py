@@ -74,7 +74,6 @@ def torch(make: Callable[[Any], Any], name: str) -> Later:
 
 
 def same(**given: Any) -> Same:
-    """See `Same`."""
     return Same(given)
 
 

@@ -243,7 +243,6 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """In words."""
         parts = [self.kind, "maps" * self.maps, name_of(self.options), *self.items]
         return "-".join(filter(None, parts))
 

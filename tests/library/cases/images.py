@@ -145,7 +145,6 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """In words."""
         parts = [f"{name}={value}" for name, value in self.options.items() if name not in ("mean", "std")]
         return "-".join([self.operation, self.kind, *parts, *[self.form] * (self.form != "list")])
 

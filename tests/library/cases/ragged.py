@@ -82,7 +82,6 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """In words."""
         return "-".join(self)
 
     def check(self, scene: str, runner: Any) -> None:

@@ -152,7 +152,6 @@ def installed(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int] = (9,
 
 
 def main(table: str, part: int, parts: int) -> None:
-    """See the module's docstring."""
     warnings.simplefilter("ignore")
     cases = import_module(f"cases.{table}").CASES
     capability = CAPABILITIES.get(table, (9, 0))

@@ -68,7 +68,6 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """In words."""
         return f"{self.dtype}-{self.width}x{self.channels}{'-wide' * self.wide}-{self.nodata}"
 
     def check(self, scene: str, runner: Any) -> None:

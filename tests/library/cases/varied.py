@@ -51,7 +51,6 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """In words."""
         return "-".join([*self[:4], name_of(self.options)])
 
     def check(self, scene: str, runner: Any) -> None:

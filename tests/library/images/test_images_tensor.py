@@ -112,33 +112,20 @@ def test_a_padded_grid_compiles(capability):
     assert "local_depot" not in ptx and "vote.sync" not in ptx and "%ctaid.y" in ptx
 
 
-@pytest.mark.parametrize(("name", "source", "options"), [
-    ("batch", "uint16", {"rounding": "none"}), ("batch", "float32", {"rounding": "none"}),
-    ("batch", "uint8", {"filter": "nearest"}), ("batch", "uint8", {"antialias": False, "rounding": "none"}),
-    ("rows", "uint8", {"patch": 8}), ("rows", "uint8", {"patch": 32}),
+# A call that the simple kernel alone can do, rows that are made channel by channel, and any by the capability of a GPU,
+# which may have no tensor cores for bytes. Rows of 14 float32 have 56 bytes, no multiple of 16.
+@pytest.mark.parametrize(("name", "options", "capability", "fused"), [
+    *(("batch", {"source": source, "rounding": "none"}, (9, 0), []) for source in ("uint16", "float32")),
+    *(("batch", options, (9, 0), []) for options in ({"filter": "nearest"}, {"antialias": False, "rounding": "none"})),
+    *(("rows", {"patch": patch}, (9, 0), []) for patch in (8, 32)),
+    *(("rows", options, (9, 0), [False]) for options in (
+        {"dtype": "float32"}, {"rounding": "pillow12"}, {"rounding": "none"}, {"order": "PPC"}, {"channels": 4})),
+    ("rows", {}, (7, 5), []), ("rows", {}, (8, 0), [True, False]), ("rows", {}, (12, 0), [True, False]),
 ])  # fmt: skip
-def test_what_the_simple_kernel_alone_can_do(name, source, options, monkeypatch):
-    monkeypatch.setattr(cuda, "compute_capability", lambda: (9, 0))
-    (only,) = cuda.kernels_of(spec_of(name, source, **options))
-    assert isinstance(only, cuda.SimpleKernel)
-
-
-@pytest.mark.parametrize(("capability", "count"), [((7, 5), 1), ((8, 0), 3), ((12, 0), 3)])
-def test_which_gpus_have_tensor_cores_for_bytes(capability, count, monkeypatch):
+def test_which_kernels_a_call_has(name, options, capability, fused, monkeypatch):
     monkeypatch.setattr(cuda, "compute_capability", lambda: capability)
-    found = cuda.kernels_of(spec_of("rows"))
-    assert len(found) == count and isinstance(found[-1], cuda.SimpleKernel)
-    assert [kernel.kind.fused for kernel in found[:-1]] == [True, False][: count - 1]
-
-
-@pytest.mark.parametrize("options", [
-    {"dtype": "float32"}, {"rounding": "pillow12"}, {"rounding": "none"}, {"order": "PPC"}, {"channels": 4},
-])  # fmt: skip
-def test_which_rows_are_made_channel_by_channel(options, monkeypatch):
-    """Also those of 14 float32, whose rows of 56 bytes are no multiple of 16."""
-    monkeypatch.setattr(cuda, "compute_capability", lambda: (9, 0))
-    source = {"channels": options.pop("channels", 3)}
-    assert [one.kind.fused for one in cuda.kernels_of(spec_of("rows", **source, **options))[:-1]] == [False]
+    *tensor, simple_kernel = cuda.kernels_of(spec_of(name, **options))
+    assert type(simple_kernel) is cuda.SimpleKernel and [kernel.kind.fused for kernel in tensor] == fused
 
 
 @pytest.mark.parametrize("change", [

@@ -355,10 +355,14 @@ CACHES = (
 )  # fmt: skip
 
 
+def forget(caches: Any) -> None:
+    for cached in caches:
+        cached.cache_clear()
+
+
 def put_in(monkeypatch: Any, made: PretendedGpu) -> PretendedGpu:
     """Put a GPU in the place of the real one; nothing that calls keep is kept from before."""
-    for cached in CACHES:
-        cached.cache_clear()
+    forget(CACHES)
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "cuda.bindings", SimpleNamespace(driver=made.bindings()))
         device.driver()  # which remembers it
@@ -376,8 +380,7 @@ def installed(monkeypatch: Any) -> Any:
     """A fixture: a pretended GPU, as long as the generator waits."""
     made = put_in(monkeypatch, PretendedGpu())
     yield made
-    for cached in CACHES:
-        cached.cache_clear()
+    forget(CACHES)
     assert not made.errors
 
 
@@ -400,9 +403,7 @@ def put_torch_in(monkeypatch: Any, made: PretendedGpu) -> Any:
     monkeypatch.setattr(fake_torch.Tensor, "record_stream", lambda _, stream: used(stream), raising=False)
     monkeypatch.setitem(sys.modules, "torch", fake_torch)
     monkeypatch.setattr(memo, "_tensors", set())
-    for cached in caches:
-        cached.cache_clear()
+    forget(caches)
     yield made
     memo.modes[:] = before
-    for cached in caches:
-        cached.cache_clear()
+    forget(caches)

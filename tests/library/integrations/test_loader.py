@@ -37,8 +37,6 @@ class Folder:
 
 
 class Labelled(Folder):
-    """Images with a label."""
-
     def __getitem__(self, index):
         return super().__getitem__(index), index
 
@@ -271,9 +269,8 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_a_file_that_cannot_be_decoded_is_named_or_left_out(what, tmp_path):
-    make, message = WRONG[what]
+@pytest.mark.parametrize(("make", "message"), WRONG.values(), ids=WRONG)
+def test_a_file_that_cannot_be_decoded_is_named_or_left_out(make, message, tmp_path):
     good = stored(pillow().new("RGB", (20, 10), (1, 2, 3)), "PNG")
     given = [good, make(tmp_path), good]
     with pytest.raises(InputError, match=f"(?s)file 1.* can't be decoded: .*{message}.*skip"):

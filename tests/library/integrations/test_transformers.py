@@ -439,9 +439,8 @@ FALLBACKS = {
 }
 
 
-@pytest.mark.parametrize("what", FALLBACKS)
-def test_what_is_not_known_is_left_to_the_original_and_said(what):
-    name, options, given, reason = FALLBACKS[what]
+@pytest.mark.parametrize(("name", "options", "given", "reason"), FALLBACKS.values(), ids=FALLBACKS)
+def test_what_is_not_known_is_left_to_the_original_and_said(name, options, given, reason):
     name, _, backend = name.partition(" ")
     processor, given = make(f"{name}ImageProcessor{backend}"), given or pictures()
     with pytest.warns(FallbackWarning, match=reason) as warned:

@@ -77,23 +77,18 @@ def test_a_batch_of_frames_of_different_size(options):
     assert found.shape[1:] == (3, *options.get("size", (320, 320)))
 
 
-@pytest.mark.parametrize("side", SIDES)
-def test_frames_of_one_size_take_the_least_rectangle(side):
-    found = compare(pictures([side] * 2))
-    assert found.shape[2] % 32 == 0 and found.shape[3] % 32 == 0
-    compare(pictures([side]), fp16=True)
-
-
 @pytest.mark.parametrize(("side", "size"), [((320, 320), 320), ((960, 960), 320), ((300, 320), 320)])
 def test_no_byte_is_off_where_no_position_lies_between_pixels(side, size):
     compare(pictures([side] * 2), share=0.0, size=(size, size))
 
 
 def test_sizes_of_all_kinds():
-    """Rounded sides, and padding of odd length, are the same."""
+    """Frames of one size take the least rectangle; rounded sides, and padding of odd length, are the same."""
     generator = np.random.default_rng(7)
-    for side in generator.integers(8, 700, (60, 2)).tolist():
-        compare(pictures([side]))
+    for side in [*SIDES, *generator.integers(8, 700, (60, 2)).tolist()]:
+        found = compare(pictures([side] * 2))
+        assert found.shape[2] % 32 == 0 and found.shape[3] % 32 == 0
+        compare(pictures([side]), fp16=True)
         compare([*pictures([side]), *pictures([(50, 60)])], size=(96, 160))
 
 

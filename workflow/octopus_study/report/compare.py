@@ -1,16 +1,12 @@
 """This machine's run beside the references, number by number."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from octopus_study.report.build import derive_all, vetted
 from octopus_study.report.frame import HERE, Frame, Number
 from octopus_study.report.runs import load_runs
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def compare_runs(results_dir: str | Path, reference_dir: str | Path) -> pd.DataFrame:
@@ -20,8 +16,6 @@ def compare_runs(results_dir: str | Path, reference_dir: str | Path) -> pd.DataF
     ``ratio`` (here / reference) and ``intervals_overlap``. Unlike the ratios of a study these are not paired: the runs
     were made at different times on different machines.
     """
-    import pandas as pd
-
     frame = Frame(derive_all(vetted(load_runs(results_dir, reference_dir))))
     records = [
         _record(here, number)

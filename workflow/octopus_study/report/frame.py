@@ -9,15 +9,13 @@ reference machines that the paper means by ``gpu.`` and ``cpu.``, so its text ne
 and pictures are files of their own beside it (:mod:`octopus_study.report.series`).
 """
 
-from __future__ import annotations
-
 import csv
 import difflib
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from octopus.errors import InputError
 from octopus_study.measure._files import atomic_text
@@ -65,15 +63,15 @@ class Key(NamedTuple):
         """What its names say: distribution, operation, dtype and the like."""
         return facts(self.study, self.workload, self.method, self.quantity)
 
-    def but(self, **columns: Any) -> Key:
+    def but(self, **columns: Any) -> Self:
         """Return the key with other values in some columns."""
         return self._replace(**columns)
 
-    def derive(self, derived: str, other: str = "") -> Key:
+    def derive(self, derived: str, other: str = "") -> Self:
         """Return the key of what was derived from this number."""
         return self._replace(derived=derived, other=other)
 
-    def speedup(self, other: str) -> Key:
+    def speedup(self, other: str) -> Self:
         """Return the key of the speed-up over another method: time of the other / time of this one."""
         return self.derive("speedup", other)
 
@@ -132,7 +130,7 @@ class Number(NamedTuple):
         """What it rests on."""
         return Source(self.role, self.dataset, self.file, self.selector, self.commit)
 
-    def named(self, key: Key) -> Number:
+    def named(self, key: Key) -> Self:
         """Return the same number under another name."""
         return self._replace(id=key.id, **key._asdict())
 
@@ -252,7 +250,7 @@ class Frame:
         self.aliases = {number.study: number.text for number in self if number.machine == "alias"}
 
     @classmethod
-    def read(cls, path: str | Path) -> Frame:
+    def read(cls, path: str | Path) -> Self:
         """Read ``numbers.csv``; `InputError` where the file is absent or has other columns."""
         if not Path(path).is_file():
             raise InputError(f"No numbers at {path}: run `octopus report numbers` first.")

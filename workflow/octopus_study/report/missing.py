@@ -1,7 +1,5 @@
 """What a run lacks: numbers that say why there is none, and which runs of a study measured something."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 from octopus_study.report.frame import Frame, Key, Number

@@ -1,16 +1,20 @@
 """What readers see: the tables as Typst and Markdown, the figures as PDF and PNG, found by name in the reports of the
 studies."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from octopus.errors import InputError
 from octopus_study.measure._files import atomic_text
 from octopus_study.report import studies
+from octopus_study.report.charts import style
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.claims import Judgement, read_claims
 from octopus_study.report.frame import Frame
@@ -19,40 +23,38 @@ from octopus_study.report.tables import overview, verdicts
 from octopus_study.report.tables.spec import make
 from octopus_study.report.tables.writers import Table, markdown, typst
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from matplotlib.transforms import Bbox
-
-TABLE_SUFFIXES = (".typ", ".md")
-
 
 def table_names() -> list[str]:
     """Return the names of all tables."""
-    of_studies = [name for report in studies.reports().values() for name in report.tables]
-    return ["machines", *of_studies, *verdicts.table_names()]
+    return [*tables_of_numbers(), *verdicts.table_names()]
 
 
 def build_tables(numbers: str | Path, claims: str | Path, out_dir: str | Path) -> list[Path]:
     """Write every table of ``numbers.csv`` and ``claims.csv`` as ``<name>.typ`` and ``<name>.md`` and return the
     paths."""
-    tables = tables_of(Frame.read(numbers), read_claims(claims))
-    return [path for name, table in tables.items() for path in _write(name, table, Path(out_dir))]
+    made = tables_of(Frame.read(numbers), read_claims(claims))
+    texts = {Path(out_dir) / file: text for name, table in made.items() for file, text in written(name, table).items()}
+    for path, text in texts.items():
+        with atomic_text(path) as stream:
+            stream.write(text)
+    return list(texts)
 
 
 def tables_of(frame: Frame, judgements: list[Judgement]) -> dict[str, Table]:
     """Return every table by name."""
-    tables = {"machines": overview.machines(frame)}
-    for report in studies.reports().values():
-        tables |= {name: make(table, frame) for name, table in report.tables.items()}
-    return tables | verdicts.tables_of(frame, judgements)
+    of_numbers = {name: maker(frame) for name, maker in tables_of_numbers().items()}
+    return of_numbers | verdicts.tables_of(frame, judgements)
 
 
-def _write(name: str, table: Table, folder: Path) -> list[Path]:
-    paths = [folder / f"{name}{suffix}" for suffix in TABLE_SUFFIXES]
-    for path, text in zip(paths, (typst(name, table), markdown(table)), strict=True):
-        with atomic_text(path) as stream:
-            stream.write(text)
-    return paths
+def tables_of_numbers() -> dict[str, Callable[[Frame], Table]]:
+    """Return what makes each table of numbers; the others show verdicts."""
+    of_studies = (item for report in studies.reports().values() for item in report.tables.items())
+    return {"machines": overview.machines} | {name: partial(make, table) for name, table in of_studies}
+
+
+def written(name: str, table: Table) -> dict[str, str]:
+    """Return a table as the text of each of its files."""
+    return {f"{name}.typ": typst(name, table), f"{name}.md": markdown(table)}
 
 
 def figures() -> dict[str, tuple[str, Chart]]:
@@ -71,8 +73,6 @@ def draw(name: str, numbers: str | Path, out_stem: str | Path) -> tuple[Path, Pa
 
 def draw_all(numbers: str | Path, out_dir: str | Path, processes: int) -> None:
     """Draw all figures into a folder, several side by side; see :func:`draw`."""
-    from octopus_study.report.charts import style  # noqa: F401  (forked processes then have it, and the numbers)
-
     told = (Frame.read(numbers), Path(out_dir))
     with ProcessPoolExecutor(processes, get_context("fork"), _TOLD.append, (told,)) as pool:
         list(pool.map(_draw_told, figures()))
@@ -87,18 +87,12 @@ def _draw_told(name: str) -> None:
 
 
 def _draw(name: str, frame: Frame, stem: Path) -> tuple[Path, Path]:
-    from octopus_study.report.charts import style
-
     figure, area = figure_of(name, frame)
     return style.save(figure, stem, area)
 
 
 def figure_of(name: str, frame: Frame) -> tuple[Figure, Bbox]:
     """Return a figure of the numbers, and its area to save; see :func:`draw`."""
-    import matplotlib as mpl
-
-    from octopus_study.report.charts import style
-
     study, chart = figures()[name]
     shows = frame.shown(study) or chart.published
     with mpl.rc_context(style.RC):

@@ -1,16 +1,13 @@
 """Series, traces and pictures: files of their own in the folder ``series`` beside ``numbers.csv``."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Self
+
+import numpy as np
 
 from octopus_study.measure._files import atomic_text
-
-if TYPE_CHECKING:
-    import numpy as np
 
 FOLDER = "series"
 
@@ -33,8 +30,6 @@ class Series(NamedTuple):
 
     def write(self, folder: Path) -> Path:
         """Write it below the folder of ``numbers.csv``."""
-        import numpy as np
-
         stem = _stem(folder, self.machine, self.study, self.name)
         stem.parent.mkdir(parents=True, exist_ok=True)
         with atomic_text(Path(f"{stem}.csv")) as stream:
@@ -46,10 +41,8 @@ class Series(NamedTuple):
         return Path(f"{stem}.csv")
 
     @classmethod
-    def read(cls, folder: Path, machine: str, study: str, name: str) -> Series | None:
+    def read(cls, folder: Path, machine: str, study: str, name: str) -> Self | None:
         """Read it from below the folder of ``numbers.csv``; None where there is none."""
-        import numpy as np
-
         stem = _stem(folder, machine, study, name)
         if not Path(f"{stem}.csv").is_file():
             return None

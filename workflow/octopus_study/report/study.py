@@ -1,20 +1,15 @@
 """What a study shows, as data: one :class:`StudyReport` in each file of :mod:`octopus_study.report.studies`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Number
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group
 from octopus_study.report.series import Series
-
-if TYPE_CHECKING:
-    from octopus_study.report.charts.spec import Chart
-    from octopus_study.report.tables.spec import Spec
-    from octopus_study.report.tables.writers import Table
+from octopus_study.report.tables.spec import Spec
+from octopus_study.report.tables.writers import Table
 
 FromRun = Callable[[Run], Iterable[Number]]
 FromRuns = Callable[[list[Run]], Iterable[Number]]

@@ -4,8 +4,6 @@ Text is read, not run: an id that is put together from pieces is found by the pi
 be named that in the end shows another number of the same kind.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from octopus_study.measure._files import atomic_text
+from octopus_study.report import outputs
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.paper import prose
 from octopus_study.report.series import Series
@@ -120,30 +119,11 @@ def _sets(found: dict[str, dict[str, list[str]]]) -> dict[str, dict[str, set[str
 
 
 def _looked_up(frame: Frame) -> dict[str, dict[str, list[str]]]:
-    from matplotlib import pyplot
-
-    from octopus_study.report.outputs import figure_of, figures
-
-    found: dict[str, dict[str, list[str]]] = {"tables": {}, "figures": {}}
-    makers: dict[str, dict[str, Callable[[Frame], Any]]] = {
-        "tables": _tables(),
-        "figures": {name: partial(figure_of, name) for name in figures()},
+    figures = {name: partial(outputs.figure_of, name) for name in outputs.figures()}
+    return {
+        kind: {name: sorted(watch(make, frame)[1].seen) for name, make in makers.items()}
+        for kind, makers in (("tables", outputs.tables_of_numbers()), ("figures", figures))
     }
-    for kind, of in makers.items():
-        for name, make in of.items():
-            found[kind][name] = sorted(watch(make, frame)[1].seen)
-            pyplot.close("all")
-    return found
-
-
-def _tables() -> dict[str, Callable[[Frame], Any]]:
-    """Return what makes each table of numbers; those of claims show verdicts."""
-    from octopus_study.report.studies import reports
-    from octopus_study.report.tables import overview
-    from octopus_study.report.tables.spec import make
-
-    specs = (item for report in reports().values() for item in report.tables.items())
-    return {"machines": overview.machines} | {name: partial(make, spec) for name, spec in specs}
 
 
 def watch(make: Callable[[Frame], Any], frame: Frame) -> tuple[Any, Watched]:

@@ -1,21 +1,16 @@
 """What is drawn in a figure against the unit that its axis names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from octopus_study.report.frame import Frame, Number
 from octopus_study.report.outputs import figure_of, figures
 from octopus_study.report.uses import watch
 from octopus_study.verify.recomputed import UNITS
 from octopus_study.verify.scene import Outcome, Scene
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _UNIT = re.compile(r"\(([^();]+)[^()]*\)")
 # Of what is drawn along an axis; the rest are ends of intervals, zeros, and what a figure computes.
@@ -39,8 +34,6 @@ def axes(scene: Scene) -> Outcome:
 def judged(name: str, frame: Frame) -> Iterator[tuple[str, float]]:
     """Yield the label of each axis of a figure that names a unit, and the share of what is drawn along it that are
     numbers, looked up for this figure, in that unit."""
-    from matplotlib import pyplot
-
     (figure, _), watched = watch(lambda numbers: figure_of(name, numbers), frame)
     numbers = [number for key in watched.seen if (number := frame.get(key))]
     columns = [column for series in watched.drawn for column in series.columns.values()]
@@ -54,7 +47,6 @@ def judged(name: str, frame: Frame) -> Iterator[tuple[str, float]]:
                 known = np.array(sorted([*_in_unit(numbers, unit, " per " in label), *points]))
                 if len(known):
                     yield label, _share(drawn, known)
-    pyplot.close(figure)
 
 
 def _along(axis: Axes, side: str) -> np.ndarray:

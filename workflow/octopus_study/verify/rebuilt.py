@@ -9,9 +9,8 @@ from octopus_study.report.build import for_authors
 from octopus_study.report.claims import read_claims
 from octopus_study.report.committed import comparable, stored
 from octopus_study.report.frame import Number
-from octopus_study.report.outputs import figures, tables_of
+from octopus_study.report.outputs import figures, tables_of, written
 from octopus_study.report.paper import check_paper, prose, referenced_ids
-from octopus_study.report.tables.writers import markdown, typst
 from octopus_study.verify.scene import Outcome, Scene
 
 
@@ -60,10 +59,8 @@ def tables(scene: Scene) -> Outcome:
     count, faults = 0, []
     for name, table in tables_of(scene.derived, scene.judgements).items():
         count += sum(len(row) for row in table.rows if not isinstance(row, str))
-        for suffix, text in ((".typ", typst(name, table)), (".md", markdown(table))):
-            path = scene.built / "tables" / f"{name}{suffix}"
-            stored = path.read_text(encoding="utf-8") if path.is_file() else ""
-            faults += [f"{path.name}: {line}" for line in _differing(stored, text)]
+        for file, text in written(name, table).items():
+            faults += [f"{file}: {line}" for line in _differing(_read(scene.built / "tables" / file).decode(), text)]
     return Outcome(count, faults, "cells")
 
 

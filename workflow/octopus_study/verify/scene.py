@@ -1,12 +1,10 @@
 """What is verified: where everything lies, and what was built of it."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from octopus_study.measure.machine import available_cores
 from octopus_study.report.build import build_numbers, numbers_of, vetted
@@ -41,9 +39,9 @@ class Paths:
     figures: Path = Path("figures")
     notebooks: Path = Path("notebooks")
 
-    def below(self, root: Path) -> Paths:
+    def below(self, root: Path) -> Self:
         """Return the same paths of a checkout elsewhere."""
-        return Paths(*(root / getattr(self, field.name) for field in fields(self)))
+        return type(self)(*(root / getattr(self, field.name) for field in fields(self)))
 
 
 class Scene:
@@ -53,7 +51,7 @@ class Scene:
         self.paths = paths
         self._folder = tempfile.TemporaryDirectory(prefix="octopus-verify-")
 
-    def __enter__(self) -> Scene:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

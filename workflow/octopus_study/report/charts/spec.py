@@ -1,15 +1,11 @@
 """A figure as data: who draws it, and what it says where there is nothing to draw."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from octopus_study.report.frame import Frame
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 A comparison is named by the key of the time of Octopus; what it holds was measured in the same blocks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from octopus_study.names import AGAIN, ARENA_METHODS, ARENA_WORKLOADS, BOUND, GREY, SUBJECT, human, place
 from octopus_study.report.charts import bars, style
@@ -18,10 +18,6 @@ from octopus_study.report.missing import by_reason
 from octopus_study.report.text import quantity_text
 from octopus_study.report.view import View, views
 from octopus_study.units import significant
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 STUDY = "arena"
 # The published size of the comparison; a run without it shows its largest.

@@ -1,10 +1,10 @@
 """The figure of two models on one GPU: makespans between their bounds."""
 
-from __future__ import annotations
-
 import textwrap
 from functools import partial
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from octopus_study.names import CONCURRENCY_ARMS, CONCURRENCY_MODELS
 from octopus_study.report.charts import bars, style
@@ -13,10 +13,6 @@ from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.missing import by_reason, with_reasons
 from octopus_study.report.view import View, views
 from octopus_study.units import significant
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 STUDY, PAIR, BASE = "concurrency", "two-models", "sequential"
 ALONE = tuple(f"{model}-alone" for model in CONCURRENCY_MODELS)

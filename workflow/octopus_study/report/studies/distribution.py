@@ -1,9 +1,9 @@
 """Size distributions: what padding wastes, and how fast each distribution is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from octopus_study.names import BOUND, SHORT_METHODS, SUBJECT, WORKLOADS, human, stand_in
 from octopus_study.report.charts import bars, style
@@ -17,10 +17,6 @@ from octopus_study.report.study import StudyReport
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.view import KERNEL, View, every_view, views
 from octopus_study.units import with_unit
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 QUANTILES = ("width_quantile", "height_quantile")
 POOL = "visdrone-pool"

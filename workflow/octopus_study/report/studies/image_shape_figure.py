@@ -1,11 +1,12 @@
 """The figure of image shapes: memory over the width and under each intervention."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Self
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from octopus_study.names import AS_PUBLISHED as PUBLISHED
 from octopus_study.names import DENOISERS, PATCH_TEXT, SHAPE_WAYS
@@ -16,10 +17,6 @@ from octopus_study.report.frame import Frame, Key, Number, published
 from octopus_study.report.missing import with_reasons
 from octopus_study.report.view import View, views
 from octopus_study.units import significant
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 STUDY = "image_shape"
 MODEL = "drunet"  # the only one that splits, of which the published jump is
@@ -41,7 +38,7 @@ class Patch(NamedTuple):
     batch: int
 
     @classmethod
-    def of(cls, method: str) -> Patch | None:
+    def of(cls, method: str) -> Self | None:
         """Return what a method's name in rows says; None where it names no patches."""
         match = _PATCH.fullmatch(method)
         return cls(int(match[1]), int(match[2])) if match else None

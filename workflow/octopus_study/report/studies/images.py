@@ -1,9 +1,8 @@
 """Images of any size on their way into a model: times beside their bounds, and beside other processors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from octopus_study import names
 from octopus_study.names import EMBEDDERS, IMAGE_BATCHES, PROCESSORS, ROOF, SUBJECT, TILE_OWNERS
@@ -18,9 +17,6 @@ from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
 from octopus_study.report.view import View, views
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 STUDY = "images"
 NO_TIMES = "No run of the study images that is shown timed anything."

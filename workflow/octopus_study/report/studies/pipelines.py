@@ -1,9 +1,8 @@
 """Whole pipelines before and after one import is changed: times, and how much of a model's step is preprocessing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from octopus_study.names import IMAGE_INPUTS, PIPELINE_METHODS, PIPELINES, SUBJECT
 from octopus_study.report.charts import ratios, style
@@ -14,9 +13,6 @@ from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
 from octopus_study.report.view import View, every_view, views
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 STUDY = "pipelines"
 NO_TIMES = "No run of the study pipelines that is shown timed anything."

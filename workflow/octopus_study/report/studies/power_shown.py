@@ -1,10 +1,10 @@
 """Tables and figures of power: energies by number of boxes, at a fixed rate, taken apart, and the sensor's trace."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from octopus_study.names import POWER_SCOPES, PUBLISHED_POWER, SHORT_METHODS, human
 from octopus_study.report.charts import bars, style
@@ -15,10 +15,6 @@ from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Row, Spec
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.view import View, views
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 STUDY, WORKLOAD = "power", "visdrone"
 BACK_TO_BACK, PACED = "back_to_back", "paced"

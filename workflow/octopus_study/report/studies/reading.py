@@ -1,7 +1,5 @@
 """Pages of text read by RapidOCR as it is and with Octopus: where the time goes, and whether the texts are the same."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from octopus_study.names import BOUND, READING_METHODS, READING_STEPS, STRATEGIES, SUBJECT

@@ -1,11 +1,10 @@
 """Figures of the stage timing study: stages, what launches cost, and the published values beside the measured ones."""
 
-from __future__ import annotations
-
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from octopus_study.names import BLACK, GREY, METHODS, QUANTITIES, SHORT_METHODS, SUBJECT, VERMILION, human
 from octopus_study.report.charts import bars, lines, style
@@ -14,10 +13,6 @@ from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import PUBLISHED, Frame, Key
 from octopus_study.report.text import quantity_text
 from octopus_study.report.view import KERNEL, View, views
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 STUDY = "stage_timing"
 N = 1000  # boxes where a table or a figure shows one number of them

@@ -24,6 +24,7 @@ from octopus_study.names import (
     SUBJECT,
     human,
 )
+from octopus_study.report import captions
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number
 from octopus_study.report.measured import (
     LIKE,
@@ -187,9 +188,7 @@ def _times(gpu: bool, columns: Mapping[str, Columns], what: str, absent: str) ->
         cases=lambda view: [keys_of(view)[0].but(method=name) for name in measured(view, *keys_of(view))],
         title=lambda view: _title(view, keys_of(view)),
         after=missing,
-        caption=f"{what}. Medians with intervals of 95 %, and speed-ups: time of the method / time of Octopus, "
-        f"faster unless said otherwise, {cells.LOOSE_NOTE}. {_EDGE}: reads across the edge of a box, and is compared "
-        "with Octopus and a reference that do so too.",
+        caption=captions.TABLES["arena_times"].format(what=what, loose=cells.LOOSE_NOTE, edge=_EDGE),
         absent=f"{what}. {absent}",
         # A cell over all columns would stretch those that are as wide as their content.
         widths=(
@@ -250,9 +249,7 @@ LADDER = Spec(
         key.but(method=step) for key in comparisons(view, "ladder", "device") for step in (*LADDER_STEPS, BOUND)
     ],
     title=lambda view: f"{view.title}: n = {comparisons(view, 'ladder', 'device')[0].n}",
-    caption="The kernel step by step, boxes on the device, by events with a cold L2; medians with intervals of "
-    "95 %. Each step keeps what the one before has. Share: of the write bound. Gain: how many times as fast as "
-    "the step before, median of per-block ratios; rows marked equal or slower gain nothing.",
+    caption=captions.TABLES["arena_ladder"],
     absent=f"The kernel step by step. {_NO_ROWS}",
     text_columns=(0, 1),
     widths=("1.5fr", "3fr", *(("2.8fr", "0.9fr", "1.3fr") * len(LADDER_WORKLOADS))),
@@ -269,10 +266,7 @@ CALLS = Spec(
         "crop_resize, end to end": cells.interval(quantity=_ALONE, method=f"{SUBJECT}-one-call"),
     },
     cases=lambda view: view.cases(SUBJECT, "submit", ("host",), order=["visdrone"]),
-    caption="What a call costs, VisDrone boxes. One run: host time of one run of a plan with frame and boxes on the "
-    "GPU, without waiting for the GPU, in arrays of Octopus or in torch tensors. End to end: from boxes on the host to "
-    "the synchronised result, of a plan with its result in place, or of crop_resize itself with the memory of "
-    "its result; nothing else is alive. Medians with intervals of 95 %.",
+    caption=captions.TABLES["arena_submit"],
     absent=f"What a call costs. {_NO_ROWS}",
 )
 _LINES = ("memory_payload", "memory_allocator_peak", "memory_device_delta", "memory_fixed")
@@ -286,9 +280,7 @@ MEMORY = Spec(
         for method in (MEMORY_METHODS if view.is_gpu else ())
         for number in view.select(workload="visdrone", method=method, quantity=_LINES[0], layer="memory")
     ],
-    caption="Memory of a method in a process of its own, VisDrone boxes. Payload: frame, boxes and result, from their "
-    "shapes. Allocator peak: most that the method's own allocator held. Device delta: growth of used memory. Fixed: "
-    "imports, modules and context.",
+    caption=captions.TABLES["arena_memory"],
     absent=f"Memory. {_NO_ROWS}",
     widths=("2fr", *("1fr" for _ in _LINES)),
 )

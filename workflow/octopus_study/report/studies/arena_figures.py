@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from octopus_study.names import AGAIN, ARENA_METHODS, ARENA_WORKLOADS, BOUND, GREY, SUBJECT, human, place
+from octopus_study.report import captions
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.charts.spec import Chart
@@ -180,17 +181,8 @@ def _synthetic(frame: Frame) -> bool:
 
 
 CHARTS = {
-    "arena_device": Chart(
-        device,
-        "Time on the device alone, method by method, on a GPU. Hollow: the answer differs from the reference.",
-        footer=_on_gpus,
-        synthetic=_synthetic,
-    ),
+    "arena_device": Chart(device, captions.FIGURES["arena_device"], footer=_on_gpus, synthetic=_synthetic),
     "arena_bound_share": Chart(
-        bound_share,
-        "Share of the write bound by number of boxes, for the methods with the same answer, each against the time that "
-        "filling its own output takes.",
-        footer=_on_gpus,
-        synthetic=_synthetic,
+        bound_share, captions.FIGURES["arena_bound_share"], footer=_on_gpus, synthetic=_synthetic
     ),
 }

@@ -11,6 +11,7 @@ import numpy as np
 
 from octopus_study.measure.statistics import MIN_BLOCKS, Interval, median_interval, ratio_interval
 from octopus_study.names import AGAIN, CONCURRENCY_ARMS, CONCURRENCY_PAIRS
+from octopus_study.report import captions
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, Source, joined, make_number, make_text
 from octopus_study.report.measured import floor_of
@@ -257,13 +258,7 @@ WAYS = Spec(
         "Streams overlap": cells.text(quantity="kernel_overlap", layer="device"),
         "Memory": cells.text(quantity="device_delta", layer="memory"),
     },
-    caption="Two models on one GPU: visual odometry (SuperPoint and LightGlue) and satellite matching (DINOv2 and "
-    "EfficientLoFTR, which stands in for LiteSAM), random weights. Makespan: until both results of a frame pair are "
-    "there. Ratio: makespan / that of one after the other. Hidden: share of the shorter model, (T1 + T2 \u2212 "
-    "makespan) / min(T1, T2). Odometry, matching: median latency of each model. From traces of PyTorch's profiler, "
-    "which slows the host: share of the time in which a kernel ran, and time in which kernels of two streams ran / "
-    "kernel time of the shorter stream. Memory: what the device lacks while it runs, contexts included. Below, two "
-    "convolutional networks, by ONNX Runtime or one of them by PyTorch, images on the device.",
+    caption=captions.TABLES["concurrency"],
     absent=_absent,
     widths=("auto", *("1fr",) * 8),
 )
@@ -273,11 +268,6 @@ REPORT = StudyReport(
     compares=lambda group, other: False,
     tables={"concurrency": WAYS},
     figures={
-        "concurrency_makespan": Chart(
-            draw_makespans,
-            "Time until both results of a frame pair are there, with the share of the shorter model that is hidden, or "
-            "lost. Lines: the longer model alone, and the sum of both.",
-            footer=footer(STUDY),
-        )
+        "concurrency_makespan": Chart(draw_makespans, captions.FIGURES["concurrency_makespan"], footer=footer(STUDY))
     },
 )

@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from octopus_study.names import BOUND, SHORT_METHODS, SUBJECT, WORKLOADS, human, stand_in
+from octopus_study.report import captions
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import METHOD_COLORS, METHOD_MARKERS, WORKLOAD_COLORS
 from octopus_study.report.charts.spec import Chart
@@ -98,11 +99,7 @@ def padding_waste(frame: Frame) -> Table:
     """Return published beside computed padding waste, with the verdict whether they print the same."""
     machines = views(frame, "distribution")[:1]
     rows = [_padding_row(view, key) for view in machines for key in cases(view)]
-    caption = (
-        "Bytes of all boxes (1000, as published) as uint8 with three channels, stored as they are / padded to the "
-        "largest, and the share that padding wastes. Identical: every published digit agrees. "
-        f"{frame.text('shown.distribution')}."
-    )
+    caption = captions.TABLES["padding_waste"].format(runs=frame.text("shown.distribution"))
     return Table(caption, ["Sizes", "Computed", "Published", "Verdict"], rows, text_columns=(0, 3))
 
 
@@ -206,11 +203,5 @@ REPORT = StudyReport(
     series=(sizes,),
     indexed=QUANTILES,
     tables={"padding_waste": padding_waste},
-    figures={
-        "size_distributions": Chart(
-            size_distributions,
-            "Sizes of the boxes (all but VisDrone: synthetic boxes), and the time of the kernels for each "
-            "distribution, with kernel time / bound time.",
-        )
-    },
+    figures={"size_distributions": Chart(size_distributions, captions.FIGURES["size_distributions"])},
 )

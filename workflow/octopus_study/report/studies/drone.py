@@ -11,6 +11,7 @@ import numpy as np
 from octopus_study.measure.dependence import blocks_of, by_process
 from octopus_study.measure.statistics import Interval, over_processes
 from octopus_study.names import FRAME_METHODS, SUBJECT
+from octopus_study.report import captions
 from octopus_study.report.frame import Frame, Key, Number, make_number, published
 from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run
@@ -197,12 +198,8 @@ FRAMES = Spec(
     },
     title=lambda view: "",
     before=_published,
-    caption=lambda frame: (
-        "Crops of each frame, from the frame on the host to the crops, over the frames of the longest clip; share of "
-        f"the {frame.text(published('drone_video', 'scene', 'frame_budget'))} that a frame may take, late frames, and "
-        "the speed-up of Octopus (median of the frames' ratios) with the verdict where it isn't faster. OpenCV leaves "
-        "its crops on the host, and uses the threads that its rows name. At the rate of the video each method has a "
-        "pass of its own, and the device idles between frames."
+    caption=lambda frame: captions.TABLES["drone"].format(
+        budget=frame.text(published("drone_video", "scene", "frame_budget"))
     ),
     absent=no_run(STUDY),
     widths=("2.3fr", *("1fr",) * 7),

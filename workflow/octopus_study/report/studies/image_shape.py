@@ -19,6 +19,7 @@ from octopus_study.measure.statistics import EQUAL_WITHIN, Interval, ratio_inter
 from octopus_study.names import AGAIN, DENOISERS, SHAPE_WAYS, TILE_SPREADS, WORKING_SETS, facts
 from octopus_study.names import AS_PUBLISHED as PUBLISHED
 from octopus_study.names import DRUNET_MULTIPLE as MULTIPLE
+from octopus_study.report import captions
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, Source, make_number, make_text
 from octopus_study.report.measured import floor_of
@@ -301,12 +302,7 @@ CAUSE = Spec(
     cases=_ways,
     columns=_cause_columns,
     title=lambda view: "",
-    caption="What changes DRUNet's memory. Peaks of a forward, weights and image included: held by tensors (allocated; "
-    "of the first forward apart) and by PyTorch's allocator (reserved); and what the forward takes of the device's "
-    "free memory, where the weights lie already (device). The verdict is by rule: four quadrants, if images are split "
-    f"exactly at widths that are no multiple of {MULTIPLE}, running one whole raises the peak, splitting one lowers "
-    "it, and cuDNN's benchmark mode changes it by less; cuDNN heuristics in the opposite case; else undecided. "
-    "Of two GPUs the second has a column of its own. Convolutions: bytes of input and output, and pixels per second.",
+    caption=captions.TABLES["shape_cause"].format(multiple=MULTIPLE),
     absent=_absent,
     widths=("1.6fr", *("1fr",) * 9),
 )
@@ -359,9 +355,7 @@ PATCHES = Spec(
     label=lambda view, key: f"{DENOISERS[_side(key)[0]]}, {_side(key)[1]} px",
     cases=_sides,
     columns=_columns,
-    caption="Time to cover the image with square patches, by patches per batch, and the gain of the largest batch over "
-    "the smallest and over the next smaller one (ratios of times, paired, with intervals). Floor: difference of a way "
-    "to itself. Best: the least time of a model.",
+    caption=captions.TABLES["shape_patches"],
     absent=_absent,
 )
 REPORT = StudyReport(
@@ -369,11 +363,6 @@ REPORT = StudyReport(
     of_runs=(measured_runs,),
     tables={"shape_cause": CAUSE, "shape_patches": PATCHES},
     figures={
-        "image_shape_memory": Chart(
-            shape.draw_memory,
-            "Peak of allocated memory of a forward over the width of the image, and DRUNet's under each intervention. "
-            "Blue: split in quadrants. Stars: published.",
-            footer=footer(STUDY),
-        )
+        "image_shape_memory": Chart(shape.draw_memory, captions.FIGURES["image_shape_memory"], footer=footer(STUDY))
     },
 )

@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from octopus_study import names
 from octopus_study.names import EMBEDDERS, IMAGE_BATCHES, PROCESSORS, ROOF, SUBJECT, TILE_OWNERS
+from octopus_study.report import captions
 from octopus_study.report.charts import ratios, style
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number
@@ -95,9 +96,7 @@ KERNELS = Spec(
         ("Launches", cells.fact(**_COUNT)),
         ("those of transformers", cells.fact(**_COUNT, method="transformers")),
     ],
-    caption="Images of any size on a GPU, the kernel alone: its time, the share that it reaches of its roof (filling "
-    "the result, or copying the bytes that are read and written, whichever takes longer), and launches of a batch. "
-    "Simple kernel: the one of Octopus that takes any images and options.",
+    caption=captions.TABLES["images_kernel"],
     absent=_absent("Images of any size on a GPU"),
     widths=("1.9fr", *("1fr",) * 7),
 )
@@ -115,9 +114,7 @@ OWNERS = Spec(
         **{label: cells.versus(name, method=SEARCH) for name, label in TILE_OWNERS.items() if name != SEARCH},
         **{f"bytes of {TILE_OWNERS[name][0]}": cells.fact(method=name, **_TABLE) for name in TABLED},
     },
-    caption="Images of any size on a GPU: who owns which tile. The time with block search (D), which Octopus has, and "
-    "its speed-up over the other ways, all with the same tiles and kernel, from one host path of the study; bytes that "
-    "a launch is told.",
+    caption=captions.TABLES["images_owners"],
     absent=_absent("Who owns which tile of images of any size"),
     widths=("2.2fr", *("1fr",) * 9),
 )
@@ -136,10 +133,7 @@ ON_GPU = Spec(
         "DALI": cells.versus("dali"),
         "CV-CUDA": cells.versus("cvcuda"),
     },
-    caption="Images of any size on a GPU: the whole way from a list of images there to the synchronised result, and "
-    "speed-ups, with the verdict where it isn't faster. Octopus writes into memory that it has; one call makes the "
-    "result's memory as well; sizes as before: a plan that has seen them. On the CPU: from images on the host to a "
-    "result there.",
+    caption=captions.TABLES["images"],
     absent=_absent("Images of any size on a GPU"),
     widths=("1.9fr", *("1.5fr",) * 3, "1.3fr", "0.8fr", "1.1fr", "1.1fr", "0.9fr", "0.9fr"),
 )
@@ -155,9 +149,7 @@ ON_CPU = Spec(
         **{PROCESSORS[name]: cells.versus(name, method=own) for name, own in ALIKE.items() if name in PROCESSORS},
         "of its roof": cells.text(**_OF_ROOF),
     },
-    caption="Images of any size on a CPU, all threads: the whole way from a list of images to the result. Speed-ups "
-    "over Pillow are of Octopus that rounds between the passes too, over kornia-rs of one that is bilinear without "
-    "antialiasing.",
+    caption=captions.TABLES["images_cpu"],
     absent=_absent("Images of any size on a CPU"),
     widths=("1.9fr", *("1fr",) * 8),
 )
@@ -193,11 +185,7 @@ STEPS = Spec(
         "Octopus over it": lambda view, key: cells.speedup(key.method, method=SUBJECT, **_WHOLE)(view, key),
         "Error": _bytes("largest_error"),
     },
-    caption="Images on a GPU to the embeddings of their patches in bfloat16. Bytes of an image: of its rows, and of "
-    "all that is read and written: pixels, rows, their cast and embeddings. Kernel: the rows alone, and the share of "
-    "the rate at which as many bytes are copied. Projection: cast and layer, from rows that are there. Whole way: from "
-    "the list of images to the synchronised embeddings, and the speed-up over it of bfloat16, once. Error: the largest "
-    "against float32, in parts of the largest embedding.",
+    caption=captions.TABLES["images_embeddings"],
     absent=_absent("Images on a GPU to embeddings"),
     widths=("3.3fr", *("1fr",) * 9),
 )
@@ -221,10 +209,5 @@ REPORT = StudyReport(
         "images_owners": OWNERS,
         "images_embeddings": STEPS,
     },
-    figures={
-        "images": Chart(
-            draw,
-            caption="Images of any size on their way into a model: time of each way as a multiple of that of Octopus.",
-        )
-    },
+    figures={"images": Chart(draw, caption=captions.FIGURES["images"])},
 )

@@ -9,6 +9,7 @@ import numpy as np
 from octopus_study.measure.statistics import median_interval
 from octopus_study.names import DISTRIBUTIONS, OPERATIONS, SUBJECT, facts, human
 from octopus_study.names import STRATEGIES as LABELS
+from octopus_study.report import captions
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, published
 from octopus_study.report.machines import kind
@@ -222,12 +223,7 @@ KERNELS = Spec(
         "C over B, one element": _c_over_b("scalar"),
         "Floor": cells.floor(),
     },
-    caption="Who owns which element: kernels that multiply float32 elements by their item's gain. Time of Octopus "
-    "(block search), its share of the copy bound, and its speed-ups over A (lookup table), B (search by every thread) "
-    "and C (block metadata), all with several elements per thread, with the verdict where it isn't faster. C over B, "
-    "like for like: several elements per thread in both, or one in both, as published. "
-    f"Medians, {cells.WIDE_NOTE}; floor: difference of Octopus to itself. A dash: not measured in "
-    "these rows.",
+    caption=captions.TABLES["mapping"].format(wide=cells.WIDE_NOTE),
     absent=f"Mapping strategies. {no_run(STUDY)}",
     widths=("1.6fr", "1.1fr", "1.2fr", *("1fr",) * 8),
 )
@@ -246,12 +242,8 @@ def tuner(frame: Frame) -> Table:
         for width, each, printed in (("scalar", "one element", gain), ("vector", "several elements", MISSING)):
             label = f"C over B, {each}, {name}, VisDrone, most items"
             lines.append(([label, printed], _most_items(operation, width)))
-    caption = (
-        "What the tuner's probe takes, and how well it chooses for batches that stay in place: share of the cases of "
-        "the study. C over B: block metadata over a search by every thread, both with one element "
-        "per thread, as published, or both with several."
-    )
-    return beside(views(frame, STUDY), ["", "Jetson Orin Nano, published"], lines, caption, no_run(STUDY))
+    first = ["", "Jetson Orin Nano, published"]
+    return beside(views(frame, STUDY), first, lines, captions.TABLES["tuner"], no_run(STUDY))
 
 
 def _tuner_cell(quantity: str) -> Callable[[View], str]:
@@ -274,13 +266,8 @@ def when(frame: Frame) -> Table:
         for operation in ("multiply", "blur3x3")
         for amount, place in (("fewest", 0), ("most", -1))
     ]
-    caption = (
-        "When to use what: the strategy with the fastest kernel, and how much longer the next one takes, with the "
-        "fewest and the most items that a machine was measured with. A: lookup table. B: search by every thread. C: "
-        "block metadata. D: search by every block (Octopus). What must be built before the kernel doesn't count here: "
-        "a search needs nothing, block metadata an entry per block, a table one per element."
-    )
-    return beside(views(frame, STUDY), ["Items", "Operation", "How many"], lines, caption, no_run(STUDY))
+    first = ["Items", "Operation", "How many"]
+    return beside(views(frame, STUDY), first, lines, captions.TABLES["when"], no_run(STUDY))
 
 
 def _fastest(distribution: str, operation: str, place: int) -> Callable[[View], str]:
@@ -302,10 +289,5 @@ REPORT = StudyReport(
     numbers=(gains, copy_shares, ranges, counts, table_size, regrets, tuner_numbers),
     compares=compares,
     tables={"mapping": KERNELS, "when": when, "tuner": tuner},
-    figures={
-        "mapping_scaling": Chart(
-            mapping_figure.scaling,
-            caption="What a search by every thread and a lookup table cost against Octopus, over the number of items.",
-        )
-    },
+    figures={"mapping_scaling": Chart(mapping_figure.scaling, caption=captions.FIGURES["mapping_scaling"])},
 )

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from matplotlib.figure import Figure
 
 from octopus_study.names import IMAGE_INPUTS, PIPELINE_METHODS, PIPELINES, SUBJECT
+from octopus_study.report import captions
 from octopus_study.report.charts import ratios, style
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, make_text
@@ -101,11 +102,7 @@ BY_INPUT = Spec(
         "over torchvision's": cells.versus(TORCHVISION, input=FILES),
         "and the model": cells.versus(ORIGINAL, input="pillow", quantity=STEP),
     },
-    caption="Images into Qwen2-VL, by input: speed-up when accelerate replaces the processor, from the input to patch "
-    "rows on the model's device. All images are cut from one frame. JPEG files: over Pillow's decoder in one thread "
-    "and the processor, and over torchvision's decoder, on the GPU if there is one; Octopus reads them by loader.read. "
-    "Last: Pillow images through the processor and the vision tower, in bfloat16. Photographs were measured as Pillow "
-    "images and files alone.",
+    caption=captions.TABLES["pipelines_inputs"],
     absent=_absent("Images into a model"),
     widths=("2.6fr", "0.8fr", "0.8fr", "0.8fr", "1.1fr", "1.1fr", "1.3fr", "1fr"),
 )
@@ -127,11 +124,7 @@ STEP_TABLE = Spec(
         "Cosine": cells.fact(quantity="cosine", layer="deterministic"),
         "Bytes off": cells.fact(quantity="values_differing", layer="deterministic"),
     },
-    caption="Images of Pillow through Qwen2-VL's processor and vision tower, in bfloat16 with random weights: time of "
-    "the step with accelerate, and speed-up over transformers; of preprocessing alone its time, the share of the step "
-    "that it takes, and took before with transformers, and the speed-up over its processor in a thread per core, "
-    "compiled by torch for one shape, and over hf-processors-rs, a processor in Rust, whose rows are uploaded; the "
-    "least cosine between the two embeddings of a patch, and the share of values that are one level off.",
+    caption=captions.TABLES["pipelines_step"],
     absent=_absent("A model's step"),
     widths=("1.8fr", "1.4fr", "1fr", "1.4fr", *("1fr",) * 7),
 )
@@ -156,11 +149,5 @@ def drawn(view: View) -> list[Key]:
 REPORT = StudyReport(
     of_all=(of_a_step, of_inputs),
     tables={"pipelines_inputs": BY_INPUT, "pipelines_step": STEP_TABLE},
-    figures={
-        "pipelines": Chart(
-            draw,
-            caption="Whole pipelines: images into Qwen2-VL, crops of detections, and a folder of images; time "
-            "of each way as a multiple of that with Octopus.",
-        )
-    },
+    figures={"pipelines": Chart(draw, caption=captions.FIGURES["pipelines"])},
 )

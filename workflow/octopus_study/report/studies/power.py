@@ -21,6 +21,7 @@ from octopus_study.measure.dependence import process_count
 from octopus_study.measure.rows import COLUMNS, one_line
 from octopus_study.measure.statistics import mean_interval
 from octopus_study.names import AGAIN, POWER_SCOPES, POWER_SENSORS, PUBLISHED_PAIR, PUBLISHED_POWER, SUBJECT, human
+from octopus_study.report import captions
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import PUBLISHED, Frame, Key, Number, make_absent, make_number, make_text, published
 from octopus_study.report.machines import place_name, run_list, shown
@@ -334,11 +335,7 @@ REPORT = StudyReport(
     tables={"power": look.ENERGY, "power_paced": look.PACED_TABLE},
     figures={
         "power_decomposition": Chart(
-            look.draw_decomposition,
-            "Ratios of energy taken apart: energy is time times power. Where a voltage was read as power, power hardly "
-            "changes.",
-            published=True,
-            footer=look.footer,
+            look.draw_decomposition, captions.FIGURES["power_decomposition"], published=True, footer=look.footer
         )
     },
     indexed=("trace", "window_start"),

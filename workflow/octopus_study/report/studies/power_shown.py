@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from octopus_study.names import POWER_SCOPES, PUBLISHED_POWER, SHORT_METHODS, human
+from octopus_study.report import captions
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import BLACK, ORANGE, SKY
 from octopus_study.report.frame import PUBLISHED, Frame, Key, Number, published
@@ -136,9 +137,7 @@ ENERGY = Spec(
     title=lambda view: f"{view.title}: {_scope_name(view)}, idle {view.fact('idle') or MISSING}",
     before=_published_energies,
     caption=lambda frame: (
-        "Time per frame, mean power while frames follow each other back to back, and energy per frame by number of "
-        f"boxes n; means of the windows, {cells.WIDE_NOTE}. Net: less idle power x time. {_CAPPED}: at the power "
-        f"limit. {note(frame)}".strip()
+        captions.TABLES["power"].format(wide=cells.WIDE_NOTE, capped=_CAPPED, note=note(frame)).strip()
     ),
 )
 PACED_TABLE = Spec(
@@ -154,11 +153,7 @@ PACED_TABLE = Spec(
         },
     },
     title=lambda view: f"{view.title}: {_scope_name(view)}, {view.fact('frame_rate')} frames/s",
-    caption=lambda frame: (
-        "Energy per frame at a fixed frame rate: the device idles until the next frame is due, so idle power is part "
-        "of every frame, and a faster method saves only what it draws beyond idle. Busy: time during which the method "
-        f"works on a frame. Means of the windows, {cells.WIDE_NOTE}. {note(frame)}".strip()
-    ),
+    caption=lambda frame: captions.TABLES["power_paced"].format(wide=cells.WIDE_NOTE, note=note(frame)).strip(),
     text_columns=(1,),
 )
 

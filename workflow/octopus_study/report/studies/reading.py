@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from octopus_study.names import BOUND, READING_METHODS, READING_STEPS, STRATEGIES, SUBJECT
+from octopus_study.report import captions
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number
 from octopus_study.report.measured import floor_of, speedup
 from octopus_study.report.missing import no_run
@@ -68,10 +69,7 @@ TIMES = Spec(
         "Gain, beside": cells.versus(ENGINE, quantity="beside"),
         "Gain, inputs": cells.versus(ENGINE, quantity="inputs"),
     },
-    caption="Pages of drawn text, one after the other, from arrays on the host to texts: medians of the whole, of the "
-    "networks, of what makes the detector's input of a page and the other networks' inputs of lines, and of boxes and "
-    "texts from the networks' answers. Gains: RapidOCR as it is / with Octopus, of the whole, of all beside the "
-    "networks, and of the networks' inputs.",
+    caption=captions.TABLES["reading"],
     absent=no_run(STUDY),
     widths=("2.2fr", *("1fr",) * 8),
 )
@@ -87,9 +85,7 @@ TEXTS = Spec(
         "Character errors": cells.fact(quantity="character_errors", **COUNTED),
         "Host memory": cells.fact(quantity="host_peak", layer="memory"),
     },
-    caption="The same pages: boxes found; lines of which both ways read the same; insertions, deletions and changes "
-    "until the text is the drawn one, per character of it; and the most memory of arrays and objects of Python during "
-    "one page, without the networks' own.",
+    caption=captions.TABLES["reading_texts"],
     absent=no_run(STUDY),
     widths=("2.2fr", *("1fr",) * 5),
 )
@@ -103,8 +99,7 @@ CROPS = Spec(
         "Octopus over it": lambda view, key: cells.versus(key.method)(view, key.but(method=SUBJECT)),
         "Of the bound": cells.text(derived="share", other=BOUND),
     },
-    caption="Boxes cut to a height of 64, each as wide as its sides ask, into one ragged batch: by how a thread finds "
-    "its box, and as one batch padded to the widest. The bound fills the ragged result.",
+    caption=captions.TABLES["reading_crops"],
     absent=lambda frame: "Boxes to one height were timed on no GPU." if frame.shown(STUDY) else no_run(STUDY),
     widths=("2.4fr", "1fr", "1fr", "1fr"),
 )

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 
 from octopus_study.names import SCENES, SUBJECT, TILE_RULES, VARIANTS, stand_in
+from octopus_study.report import captions
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, make_absent, make_number, make_text, published
 from octopus_study.report.measured import medians, share_of_bound
@@ -185,10 +186,7 @@ TABLE = Spec(
         **{name: _saved(rule) for rule, name in TILE_RULES.items()},
     },
     before=_published_row,
-    caption="Judging the tiles of a scene: time of Octopus from the scene on the host to the flags there, its "
-    "speed-ups with the verdict where it isn't faster, and the noise floor; its kernel alone, with its share of the "
-    "time to read the scene once. Then, for each rule, the share of the bytes that it saves, and time of the whole "
-    f"scene to the ground / (processing + time of the kept tiles). Medians, {cells.WIDE_NOTE}.",
+    caption=captions.TABLES["satellite"].format(wide=cells.WIDE_NOTE),
     absent=f"Judging the tiles. {no_run(STUDY)}",
     widths=("1.6fr", *["1fr"] * (len(OVER) + 3 + len(TILE_RULES)), "1fr"),
 )
@@ -200,7 +198,7 @@ REPORT = StudyReport(
     figures={
         "satellite_tiles": Chart(
             figure.draw,
-            "The scene with the tiles that each rule keeps and drops.",
+            captions.FIGURES["satellite_tiles"],
             footer=figure.footer,
             synthetic=figure.synthetic,
             real="Sentinel-2",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from octopus_study.names import SEQUENCE_WORKLOADS, SUBJECT
+from octopus_study.report import captions
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, published
 from octopus_study.report.machines import kind
 from octopus_study.report.measured import floor_of, memory_gains, ratio_of, speedup
@@ -113,10 +114,7 @@ SEQUENCES = Spec(
     },
     before=_published,
     after=_averages,
-    caption="Ragged sequences, each normalised by its own mean and deviation. Gains of block metadata (C) over the "
-    "lookup table (A), both as published: setup, memory beside the offsets, kernel, total; and in total where compiled "
-    "code builds the metadata. Then the total time of Octopus and its speed-ups in total time, with the verdict where "
-    "it isn't faster. Waste: share of the padded batch that is padding.",
+    caption=captions.TABLES["sequences"],
     absent=no_run("sequences"),
     widths=("1.5fr", *("1fr",) * 12),
 )

@@ -6,6 +6,7 @@ from octopus_study.measure.dependence import process_count
 from octopus_study.measure.line import slope
 from octopus_study.measure.statistics import median_interval, unpaired_ratio_interval
 from octopus_study.names import METHODS, QUANTITIES, SAVING_STEPS, SHORT_METHODS, human
+from octopus_study.report import captions
 from octopus_study.report.frame import PUBLISHED, Frame, Number, joined, make_number, published
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
@@ -171,11 +172,8 @@ def stages(frame: Frame) -> Table:
             name = f"{human(SHORT_METHODS, method)}{f' {cells.DIFFERENT}' if differs else ''}"
             times = [cells.time_text(frame, key, view.reasons) for view, key in zip(sources, keys, strict=True)]
             rows.append([human(QUANTITIES, quantity), name, *times])
-    caption = (
-        f"Stages at n = {N}, published beside measured: medians over blocks; {cells.WIDE_NOTE}. Kernels are "
-        "timed by device events with a cold L2 cache on GPUs, everything else by the host clock. "
-        f"{cells.DIFFERENT_NOTE}; the published kernels round to uint8 between their two passes."
-        f"{machines[0].reasons.note if machines else ''}"
+    caption = captions.TABLES["stage_timing"].format(
+        n=N, wide=cells.WIDE_NOTE, different=cells.DIFFERENT_NOTE, reasons=machines[0].reasons.note if machines else ""
     )
     header = ["Stage", "Method", f"{JETSON}, as published", *(view.title for view in machines)]
     return Table(caption, header, rows, (0, 1), ("auto", "auto", *("1fr" for _ in sources)))
@@ -202,10 +200,7 @@ LAUNCH_OVERHEAD = Spec(
         "Measured": cells.text(),
         "Share": cells.interval(derived="explained"),
     },
-    caption=f"What launches explain at n = {N}. Slope: cost of one launch, from series of 1 to 256 empty kernels with "
-    "the argument lists of the real ones, by the line of Theil and Sen. "
-    "Expected: slope times launches saved. Share: expected / measured "
-    "saving, with the ends that both intervals allow.",
+    caption=captions.TABLES["launch_overhead"].format(n=N),
     text_columns=(0, 1),
 )
 REPORT = StudyReport(

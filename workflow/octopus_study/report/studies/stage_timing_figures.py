@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from octopus_study.names import BLACK, GREY, METHODS, QUANTITIES, SHORT_METHODS, SUBJECT, VERMILION, human
+from octopus_study.report import captions
 from octopus_study.report.charts import bars, lines, style
 from octopus_study.report.charts.palette import MACHINE_COLORS, MACHINE_MARKERS, METHOD_COLORS, STAGE_COLORS
 from octopus_study.report.charts.spec import Chart
@@ -180,17 +181,7 @@ def published_comparison(frame: Frame) -> Figure:
 
 
 CHARTS = {
-    "stage_breakdown": Chart(
-        stage_breakdown,
-        "Where the time of a box goes: the stages of one launch, stacked. Each stage is timed alone, so their sum may "
-        "exceed the end-to-end time.",
-    ),
-    "launch_overhead": Chart(
-        launch_overhead,
-        "Cost of a launch as the slope over a series of empty kernels with the real argument lists, and times of N "
-        "launches beside one; hatched is what the launches beyond one should cost by that slope.",
-    ),
-    "published_comparison": Chart(
-        published_comparison, "Published values (hollow) beside measured ones: stages, and speed-ups over N launches."
-    ),
+    "stage_breakdown": Chart(stage_breakdown, captions.FIGURES["stage_breakdown"]),
+    "launch_overhead": Chart(launch_overhead, captions.FIGURES["launch_overhead"]),
+    "published_comparison": Chart(published_comparison, captions.FIGURES["published_comparison"]),
 }

@@ -13,6 +13,7 @@ import numpy as np
 from octopus_study.measure.dependence import PROCESS_BLOCKS, blocks_of, by_process, process_count
 from octopus_study.measure.statistics import Interval, mean_interval
 from octopus_study.names import IMAGE_KERNELS, IMAGE_MIXES, STRATEGIES, SUBJECT
+from octopus_study.report import captions
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, published
 from octopus_study.report.machines import kind
@@ -265,9 +266,7 @@ TIMES = Spec(
     label=lambda view, key: WORKLOADS[key.workload],
     cases=cases,
     columns={STRATEGIES[name]: cells.time(method=name) for name in METHODS},
-    caption="Total cost of one batch of uint8 images, timed end to end: setup, upload, kernel and download of the "
-    "result (on a CPU setup and kernel). Light: blur 3\u00d73; heavy: blur 5\u00d75 and Sobel. Medians, "
-    f"{cells.WIDE_NOTE}. A dash: not measured in these rows.",
+    caption=captions.TABLES["total_cost"].format(wide=cells.WIDE_NOTE),
     absent=f"Total cost. {no_run(STUDY)}",
     widths=("1.7fr", *("1.1fr" for _ in METHODS)),
 )
@@ -303,11 +302,7 @@ def ladder(frame: Frame) -> Table:
         ([name, frame.text(published(*source, "gain"), MISSING) if all(source) else MISSING], rung(measured))
         for name, (source, measured) in _RUNGS.items()
     ]
-    caption = (
-        "How many times as fast as each baseline, from unfair to fair: block metadata built as published (C) "
-        "and Octopus (D); 500 images, light kernel. The lookup table is filled as published, except in the "
-        "last line. With download the whole was timed at once; else the stages are added. A dash: not measured."
-    )
+    caption = captions.TABLES["ladder"]
     first = ["Baseline", "RTX 4090, published"]
     return beside(shown, first, lines, caption, no_run(STUDY), heads=("{}: C", "D"), widths=(("2.2fr", "1.2fr"), "1fr"))
 
@@ -318,13 +313,7 @@ REPORT = StudyReport(
     compares=compares,
     tables={"total_cost": TIMES, "ladder": ladder},
     figures={
-        "total_cost_stack": Chart(
-            total_cost_figures.steps,
-            "Where the time of one batch goes, method by method: setup, upload, kernel and download.",
-        ),
-        "total_cost_reuse": Chart(
-            total_cost_figures.reuse,
-            "What a lookup table costs against block metadata as published, the more often one batch is used.",
-        ),
+        "total_cost_stack": Chart(total_cost_figures.steps, captions.FIGURES["total_cost_stack"]),
+        "total_cost_reuse": Chart(total_cost_figures.reuse, captions.FIGURES["total_cost_reuse"]),
     },
 )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from octopus_study.names import human, in_order, machine_name
+from octopus_study.report import captions
 from octopus_study.report.frame import Frame
 from octopus_study.report.tables.writers import MISSING, Table
 
@@ -28,18 +29,12 @@ def machines(frame: Frame) -> Table:
     names = frame.machines()
     rows = [[name, *(_facts(frame, machine, keys) for machine in names)] for name, keys in _FACTS.items()]
     rows.append(["Discarded blocks", *(_discarded(frame, machine) for machine in names)])
-    caption = (
-        "Machines, and per study the day, the commit of the code and the data of the runs shown, with the load average "
-        "of the minute before and after where other work ran on the machine, and what was not as in most runs. Seen by "
-        "its runs: cards of this kind, and boots of their hosts. Baselines: those that any of the runs found. "
-        "Discarded blocks: those during which the device reported throttling, over all studies."
-    )
     shown: list[list[str] | str] = [row for row in rows if any(cell != MISSING for cell in row[1:])]
     shown += [
         "Measured on, commit, data",
         *([human({}, study), *(_run(frame, machine, study) for machine in names)] for study in _studies(frame)),
     ]
-    return by_machine(frame, caption, [""], shown, names, ("auto",))
+    return by_machine(frame, captions.TABLES["machines"], [""], shown, names, ("auto",))
 
 
 def by_machine(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from octopus_study.names import SOURCES
+from octopus_study.report import captions
 from octopus_study.report.claims import Judgement
 from octopus_study.report.claims.outcome import NOT_HERE
 from octopus_study.report.claims.rules import OWN
@@ -22,12 +23,6 @@ LIST = Path(__file__).with_suffix(".tsv")
 NEEDS_GPU = "needs a GPU"
 BOARD = "board: "  # before the reason why an item of published hardware has no claim
 _WORDS = dict(zip(VERDICTS, ("yes", "no", "unsure", MISSING), strict=True))
-CAPTION = (
-    "Scripts, tables and figures of the four sources, and what stands for them here. The workflow's rule has the name "
-    "of the study, and so has the CSV of its rows. Published: CSVs of data/published. Shown by: names of tables and "
-    "figures. Claims that were reproduced (yes), not reproduced (no), ambiguous (unsure), and not measurable on this "
-    f"machine ({MISSING}). No claim: in brackets behind an item stands why it has none."
-)
 
 
 class Item(NamedTuple):
@@ -64,7 +59,8 @@ def source_map(frame: Frame, judgements: Sequence[Judgement], *, by_id: bool = F
             about = item.item + (f" ({item.why.removeprefix(BOARD)})" if item.why else "")
             rows.append([about, item.study, *(", ".join(x.split()) for x in (item.published, item.shown)), *cells])
     header = ["Item of the source", "Study", "Published", "Shown by"]
-    return by_machine(frame, CAPTION, header, rows, names, ("1.5fr", "auto", "auto", "0.9fr"))
+    caption = captions.TABLES["claims_map"].format(missing=MISSING)
+    return by_machine(frame, caption, header, rows, names, ("1.5fr", "auto", "auto", "0.9fr"))
 
 
 def _cell(item: Item, judged: Sequence[Judgement], by_id: bool) -> str:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 
 from octopus_study.names import SOURCES, stand_in
+from octopus_study.report import captions
 from octopus_study.report.claims import Judgement
 from octopus_study.report.claims.outcome import NOT_HERE
 from octopus_study.report.claims.rules import OWN
@@ -20,21 +21,6 @@ _KINDS = {"fact": "F", "arithmetic": "A", "direction": "D", "magnitude": "M"}
 _INTERVAL = re.compile(r" \[[^]]*\]")
 # What a dash says without words: another kind of machine is needed.
 _OTHER_KIND = re.compile("needs a GPU|needs a run without a GPU|measured on [GC]PUs alone")
-_NOTE = (
-    "The whole 95 % interval must satisfy the rule by more than the noise floor, and by more than it varies with the "
-    f"seed of the resampling; otherwise the verdict is ambiguous (unsure). {MISSING}: not measurable on this machine."
-)
-_PUBLISHED = (
-    "Published claims by source: yes, reproduced; no, not reproduced. A: arithmetic, computed from data or a seed, so "
-    "that no measurement could refute it. D: direction. M: magnitude. F: a fact that follows from constants, which is "
-    "no claim and isn't counted. In brackets behind a rule: why no machine shown can decide. The sample is that of "
-    f"1000 VisDrone boxes. {_NOTE}"
-)
-_GOALS = "Goals, set before the studies measured them; and two libraries that are called from C."
-_COUNTS = (
-    "Claims by kind and verdict: reproduced / not reproduced / ambiguous / not measurable here. Arithmetic: computed "
-    "from data or a seed. Direction: more, less or no difference. Magnitude: how much, as printed."
-)
 
 
 def tables_of(frame: Frame, judgements: list[Judgement]) -> dict[str, Table]:
@@ -47,9 +33,9 @@ def tables_of(frame: Frame, judgements: list[Judgement]) -> dict[str, Table]:
     major = {"": [one for one in own if one.kind != "goal"]}
     goals = {"": [one for one in own if one.kind == "goal"]}
     return {
-        "claims_major": _per_claim(frame, f"What this paper claims. {_NOTE}", major, _OUTCOMES),
-        "claims_goals": _per_claim(frame, f"{_GOALS} {_NOTE}", goals, _REACHED),
-        "claims_published": _per_claim(frame, _PUBLISHED, published, _OUTCOMES),
+        "claims_major": _per_claim(frame, "claims_major", major, _OUTCOMES),
+        "claims_goals": _per_claim(frame, "claims_goals", goals, _REACHED),
+        "claims_published": _per_claim(frame, "claims_published", published, _OUTCOMES),
         "claims_counts": _counts(frame, judgements),
         "claims_map": source_map(frame, judgements),
     }
@@ -60,7 +46,7 @@ def table_names() -> list[str]:
     return ["claims_major", "claims_goals", "claims_published", "claims_counts", "claims_map"]
 
 
-def _per_claim(frame: Frame, caption: str, groups: dict[str, list[Judgement]], outcomes: dict[str, str]) -> Table:
+def _per_claim(frame: Frame, table: str, groups: dict[str, list[Judgement]], outcomes: dict[str, str]) -> Table:
     """Return one row per claim, under the name of its group: claim, rule, and a column per machine that decides any."""
     scopes = {one.scope for group in groups.values() for one in group if one.verdict != NOT_HERE}
     names = [name for name in frame.machines() if name in scopes]
@@ -75,6 +61,7 @@ def _per_claim(frame: Frame, caption: str, groups: dict[str, list[Judgement]], o
             about = (f"{same[0].claim}{kind}", rule, same[0].dated or MISSING)
             rows.append([*about, *(cells.get(name, MISSING) for name in names)])
     widths = ("2.7fr", "1.3fr" if "" not in groups else "auto", "auto")
+    caption = captions.TABLES[table].format(note=captions.TABLES["claims_note"].format(missing=MISSING))
     return by_machine(frame, caption, ["Claim", "Rule", "Dated"], rows, names, widths)
 
 
@@ -110,4 +97,4 @@ def _counts(frame: Frame, judgements: list[Judgement]) -> Table:
         for group in (*PUBLISHED_GROUPS, MAJOR, GOALS)
         if any(sum(counts[name][group].values()) for name in names)
     ]
-    return by_machine(frame, _COUNTS, ["Kind"], rows, names, ("auto",))
+    return by_machine(frame, captions.TABLES["claims_counts"], ["Kind"], rows, names, ("auto",))

@@ -69,7 +69,7 @@ TIMES = Spec(
     first="Boxes",
     label=lambda view, key: str(key.n),
     cases=lambda view: view.cases("octopus", "total"),
-    columns={"At once": cells.time(), "Box by box": cells.time(method="numpy"), "Gain": cells.ratio("numpy")},
+    columns={"At once": cells.time(), "Box by box": cells.time(method="numpy"), "Gain": cells.speedup("numpy")},
     caption="Sides of all boxes, added up.",
     absent=no_run("toy"),
 )

@@ -31,7 +31,7 @@ from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame, Key, make_number
 from octopus_study.report.measured import fastest
 from octopus_study.report.outputs import draw
-from octopus_study.report.samples import Group, ratio_of_sums, resampled
+from octopus_study.report.samples import Group, resampled
 from octopus_study.report.studies import arena_figures as arena
 from octopus_study.report.studies import drone, images, mapping_figure, report_of, satellite_figure
 from octopus_study.report.studies.image_shape import HEURISTICS, QUADRANTS, UNDECIDED, verdict
@@ -190,8 +190,6 @@ def test_a_resampled_statistic_lies_in_its_interval() -> None:
     value, low, high = resampled(values, np.mean)[:3]
     assert low < value < high and value == pytest.approx(values.mean())
     assert high - low == pytest.approx(2 * 1.96 / 200**0.5, rel=0.15)
-    pairs = values.to_frame().assign(triple=3 * values)
-    assert resampled(pairs, ratio_of_sums)[:4] == pytest.approx((3, 3, 3, len(pairs)))
 
 
 def test_the_picture_comes_back_from_its_series(full: Path, alone: Path, drawn: Callable[..., Path]) -> None:

@@ -114,7 +114,8 @@ def test_too_few_blocks_give_no_verdict() -> None:
             number(TIME.derive("noise_floor"), "fraction"),
         ]
     )
-    assert cells.ratio_text(frame, other, "b") == "2.00\u00d7, ambiguous (\u2013)"
+    assert cells.speedup_text(frame, other, "b") == "2.00\u00d7, ambiguous"
+    assert cells.floor_text(frame, TIME) == "\u2013"
 
 
 def test_a_wide_interval_is_shown() -> None:

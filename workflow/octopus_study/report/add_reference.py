@@ -100,7 +100,7 @@ def _card_and_time(path: Path) -> tuple[Any, datetime]:
     return provenance["machine"].get("identity", {}).get("gpu"), datetime.fromisoformat(provenance["started"])
 
 
-def several_commits(files: Sequence[Path], target: Path, more: Sequence[Path] = ()) -> str:
+def several_commits(files: Sequence[Path], target: Path, more: Sequence[Path]) -> str:
     """Say which commits a reference would mix, those of studies that stay in it included, and of second runs."""
     kept = [path for path in target.glob("*.csv") if path.name not in {file.name for file in files}]
     studies: dict[str, list[str]] = {}

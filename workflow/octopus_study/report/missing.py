@@ -52,12 +52,12 @@ def with_reasons(frame: Frame, study: str, sentence: str) -> str:
     return f"{sentence} {missing}." if missing else sentence
 
 
-def footer(study: str, runs: str = "measured") -> Callable[[Frame], str]:
-    """Return the footer of a figure that rests on the runs of a fact `shown.<study>.<runs>`: those which measured
-    something, unless another is named."""
+def footer(study: str, runs: str = "", nothing: str = "Nothing was measured.") -> Callable[[Frame], str]:
+    """Return the footer of a figure that rests on the runs of a fact `shown.<study>.<runs>`, all runs of the study
+    unless one is named."""
 
     def text(frame: Frame) -> str:
         names = frame.text(Key("shown", study, quantity=runs))
-        return f"Measured on: {names}." if names else "Nothing was measured."
+        return f"Measured on: {names}." if names else nothing
 
     return text

@@ -18,7 +18,7 @@ from octopus_study.report.charts import style
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.claims import Judgement, read_claims
 from octopus_study.report.frame import Frame
-from octopus_study.report.missing import no_run
+from octopus_study.report.missing import footer, no_run
 from octopus_study.report.tables import overview, verdicts
 from octopus_study.report.tables.spec import make
 from octopus_study.report.tables.writers import Table, markdown, typst
@@ -97,14 +97,9 @@ def figure_of(name: str, frame: Frame) -> tuple[Figure, Bbox]:
     shows = frame.shown(study) or chart.published
     with mpl.rc_context(style.RC):
         figure = chart.draw(frame) if shows else style.empty(no_run(study))
-        footer = chart.footer(frame) if chart.footer else _footer(frame, study)
+        below = (chart.footer or footer(study))(frame)
         synthetic = chart.synthetic(frame) if chart.synthetic else is_synthetic(frame, study)
-        return figure, style.finish(figure, footer, synthetic, chart.real)
-
-
-def _footer(frame: Frame, study: str) -> str:
-    shown = frame.text(f"shown.{study}")
-    return f"Measured on: {shown}." if shown else "Nothing was measured."
+        return figure, style.finish(figure, below, synthetic, chart.real)
 
 
 def is_synthetic(frame: Frame, study: str) -> bool:

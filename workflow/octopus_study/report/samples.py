@@ -100,24 +100,17 @@ def by_block(rows: pd.DataFrame) -> pd.Series:
     return rows.set_index("block")["value"].dropna().sort_index()
 
 
-def resampled(samples: pd.Series | pd.DataFrame, statistic: Callable[..., np.ndarray]) -> Interval:
+def resampled(samples: pd.Series, statistic: Callable[..., np.ndarray]) -> Interval:
     """Return a statistic of samples with its percentile bootstrap interval (95 %), the same for the same samples; of
-    several processes the mean of theirs, with its interval by Student's t. Rows, indexed by block, are drawn whole, so
-    that paired columns stay paired; `axis` of the statistic is that of the samples."""
-    values, axis = samples.to_numpy(), -samples.ndim
+    several processes the mean of theirs, with its interval by Student's t. Samples are indexed by block; the statistic
+    takes an `axis`."""
+    values = samples.to_numpy()
     parts = by_process(values, blocks_of(samples))
     if len(parts) > 1:
-        return over_processes(np.array([float(statistic(part, axis=axis)) for part in parts]), len(values))
-    value = float(statistic(values, axis=axis))
+        return over_processes(np.array([float(statistic(part)) for part in parts]), len(values))
+    value = float(statistic(values))
     if len(values) < 2:
         return Interval(value, math.nan, math.nan, len(values))
     chosen = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
-    low, high = np.quantile(statistic(values[chosen], axis=axis), (0.025, 0.975))
+    low, high = np.quantile(statistic(values[chosen], axis=-1), (0.025, 0.975))
     return Interval(value, min(value, float(low)), max(value, float(high)), len(values), resampled=True)
-
-
-def ratio_of_sums(values: np.ndarray, axis: int) -> np.ndarray:
-    """Return the second column's sum over the first one's; NaN or infinite where that is zero."""
-    sums = values.sum(axis=axis)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return sums[..., 1] / sums[..., 0]

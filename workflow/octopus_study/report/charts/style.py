@@ -20,7 +20,7 @@ from octopus_study.report.frame import Number
 
 DPI = 200  # of a PNG
 SHAPING = ("GDEF", "GPOS", "GSUB")  # tables of a font
-WIDTH, COLUMN = 7.2, 3.5  # inches: the text of the paper, and one of its columns
+WIDTH = 7.2  # inches: the text of the paper
 TALLEST = 9.0  # inches: a figure that shares a page with its caption, without footer and stamp
 DIFFERENT = {"Different answer": {"color": GREY, "markerfacecolor": "white"}}  # in a legend
 # Behind words that a line may cross.
@@ -50,13 +50,11 @@ RC = {
 }
 
 
-def new_figure(
-    height: float, rows: int = 1, columns: int = 1, *, width: float = WIDTH, **options: Any
-) -> tuple[Figure, Any]:
+def new_figure(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
     """Return a figure of the given size in inches and its axes (always a 2-D array). Figures are made without pyplot,
     so that drawing changes no global state and needs no display."""
     with mpl.rc_context(RC):
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
         FigureCanvasAgg(figure)
         # A legend outside of the axes is only kept clear of them within a subfigure.
         axes = figure.subfigures().subplots(rows, columns, squeeze=False, **options)
@@ -74,7 +72,7 @@ def finish(figure: Figure, footer: str, synthetic: bool, real: str = "VisDrone")
     if synthetic:
         above = 0.24
         style = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": VERMILION}
-        note = f"synthetic: generated data stand in for {real}" + (" on this machine" if width > COLUMN else "")
+        note = f"synthetic: generated data stand in for {real} on this machine"
         figure.text(
             1 - 0.08 / width, 1 + 0.12 / height, note, ha="right", va="center", fontsize=7, color=VERMILION, bbox=style
         )

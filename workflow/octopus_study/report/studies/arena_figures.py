@@ -15,7 +15,7 @@ from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number
-from octopus_study.report.missing import by_reason
+from octopus_study.report.missing import by_reason, footer
 from octopus_study.report.text import quantity_text
 from octopus_study.report.view import View, views
 from octopus_study.units import significant
@@ -169,9 +169,7 @@ def _bound_share(axis: Axes, shares: dict[str, list[Number]]) -> None:
     axis.grid(axis="x", visible=False)
 
 
-def _on_gpus(frame: Frame) -> str:
-    names = frame.text(f"shown.{STUDY}.device")
-    return f"Measured on: {names}." if names else "Nothing was measured on a GPU."
+_ON_GPUS = footer(STUDY, "device", "Nothing was measured on a GPU.")
 
 
 def _synthetic(frame: Frame) -> bool:
@@ -181,8 +179,8 @@ def _synthetic(frame: Frame) -> bool:
 
 
 CHARTS = {
-    "arena_device": Chart(device, captions.FIGURES["arena_device"], footer=_on_gpus, synthetic=_synthetic),
+    "arena_device": Chart(device, captions.FIGURES["arena_device"], footer=_ON_GPUS, synthetic=_synthetic),
     "arena_bound_share": Chart(
-        bound_share, captions.FIGURES["arena_bound_share"], footer=_on_gpus, synthetic=_synthetic
+        bound_share, captions.FIGURES["arena_bound_share"], footer=_ON_GPUS, synthetic=_synthetic
     ),
 }

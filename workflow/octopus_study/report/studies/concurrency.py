@@ -268,6 +268,8 @@ REPORT = StudyReport(
     compares=lambda group, other: False,
     tables={"concurrency": WAYS},
     figures={
-        "concurrency_makespan": Chart(draw_makespans, captions.FIGURES["concurrency_makespan"], footer=footer(STUDY))
+        "concurrency_makespan": Chart(
+            draw_makespans, captions.FIGURES["concurrency_makespan"], footer=footer(STUDY, "measured")
+        )
     },
 )

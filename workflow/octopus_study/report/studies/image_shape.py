@@ -363,6 +363,8 @@ REPORT = StudyReport(
     of_runs=(measured_runs,),
     tables={"shape_cause": CAUSE, "shape_patches": PATCHES},
     figures={
-        "image_shape_memory": Chart(shape.draw_memory, captions.FIGURES["image_shape_memory"], footer=footer(STUDY))
+        "image_shape_memory": Chart(
+            shape.draw_memory, captions.FIGURES["image_shape_memory"], footer=footer(STUDY, "measured")
+        )
     },
 )

@@ -1,4 +1,4 @@
-"""What stands in a cell: a time with what must be known of it, a ratio with its verdict and noise floor.
+"""What stands in a cell: a time with what must be known of it, a ratio with its verdict.
 
 A cell is a function of one machine's view and the key of a row's case. Those that are made here look at that key with
 other columns, such as another method's, and give a dash where there is nothing.
@@ -7,7 +7,6 @@ other columns, such as another method's, and give a dash where there is nothing.
 from collections.abc import Callable
 from typing import Any
 
-from octopus_study.names import BOUND
 from octopus_study.report.frame import WIDE, Frame, Key, Number
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.view import KERNEL, Reasons, View
@@ -80,19 +79,9 @@ def speedup_alone(other: str, **columns: Any) -> Cell:
     return lambda view, key: number_text(view.frame, at(view, key, columns).speedup(other))
 
 
-def ratio(other: str, **columns: Any) -> Cell:
-    """Say the speed-up over another method, the verdict and the noise floor."""
-    return lambda view, key: ratio_text(view.frame, at(view, key, columns), other)
-
-
 def floor(**columns: Any) -> Cell:
     """Say the noise floor of a comparison."""
     return lambda view, key: floor_text(view.frame, at(view, key, columns))
-
-
-def bound(**columns: Any) -> Cell:
-    """Say a kernel's time as a multiple of its write bound, and the share of the bound that it reaches."""
-    return lambda view, key: bound_text(view.frame, at(view, key, columns))
 
 
 def at(view: View, key: Key, columns: dict[str, Any]) -> Key:
@@ -118,10 +107,10 @@ def time_text(frame: Frame, key: Key, reasons: Reasons | None = None) -> str:
     return shown
 
 
-def versus_text(frame: Frame, key: Key, other: str, reasons: Reasons, loose: bool = False) -> str:
+def versus_text(frame: Frame, key: Key, other: str, reasons: Reasons) -> str:
     """Return a speed-up; or a dash with the letter of the reason why the other method has no time."""
     if frame.get(key.speedup(other)):
-        return speedup_text(frame, key, other, loose)
+        return speedup_text(frame, key, other)
     reason = frame.reason(key.but(method=other))
     return f"{MISSING} ({reasons.letter(reason)})" if reason else MISSING
 
@@ -138,27 +127,10 @@ def speedup_text(frame: Frame, key: Key, other: str, loose: bool = False) -> str
     return shown if verdict in ("faster", "") else f"{shown}, {verdict}"
 
 
-def ratio_text(frame: Frame, key: Key, other: str) -> str:
-    """Return a speed-up with its verdict and, in brackets, the noise floor; a published one stands alone."""
-    number = frame.get(key.speedup(other))
-    if number is None:
-        return MISSING
-    verdict = frame.text(key.derive("verdict", other))
-    return f"{number.text}, {verdict} ({floor_text(frame, key.but(method='octopus'))})" if verdict else number.text
-
-
 def floor_text(frame: Frame, key: Key) -> str:
     """Return the noise floor of a comparison, a dash where there is none."""
     number = frame.get(key.derive("noise_floor"))
     return with_unit(significant(100 * number.value, 2), "percent") if number else MISSING
-
-
-def bound_text(frame: Frame, key: Key) -> str:
-    """Return a kernel's time / bound time and the share of the write bound."""
-    number = frame.get(key.derive("times", BOUND))
-    if number is None:
-        return MISSING
-    return f"{number.text} ({frame.text(key.derive('share', BOUND))})"
 
 
 def different_mark(number: Number | None, reasons: Reasons) -> str:

@@ -236,7 +236,7 @@ FAULTS = (
         (f"{VERIFY}texts", f"{_TESTS}/report/test_text.py"), "a GiB has twice its bytes",
     ),
     Fault(
-        "wrong-axis", f"{_STUDY}/report/studies/arena_figures.py",
+        "wrong-axis", f"{_STUDY}/report/studies/arena.py",
         swap('"Device, all boxes (ms)"', '"Device, all boxes (us)"'), (f"{VERIFY}axes",),
         "an axis names microseconds where milliseconds are drawn",
     ),

@@ -32,8 +32,7 @@ from octopus_study.report.frame import Frame, Key, make_number
 from octopus_study.report.measured import fastest
 from octopus_study.report.outputs import draw
 from octopus_study.report.samples import Group, resampled
-from octopus_study.report.studies import arena_figures as arena
-from octopus_study.report.studies import drone, images, mapping_figure, report_of, satellite_figure
+from octopus_study.report.studies import arena, drone, images, mapping, report_of, satellite
 from octopus_study.report.studies.image_shape import HEURISTICS, QUADRANTS, UNDECIDED, verdict
 from octopus_study.report.studies.total_cost import Costs, Draws, together
 from octopus_study.report.studies.total_cost import draw as draws_of
@@ -73,8 +72,8 @@ def test_runs_in_which_nothing_works_show_nothing(tmp_path: Path, monkeypatch: p
         draw(name, report / "numbers.csv", tmp_path / name)
     assert len(stamps) == len(names) > 0 and not any(stamps)
     known = Frame.read(report / "numbers.csv")
-    assert mapping_figure.measured(known) == []
-    shown = {"satellite": satellite_figure.scenes, "drone": drone.clips}
+    assert mapping.measured(known) == []
+    shown = {"satellite": satellite.scenes, "drone": drone.clips}
     assert [view for study, has in shown.items() for view in views(known, study) if has(view)] == []
 
 
@@ -195,9 +194,9 @@ def test_a_resampled_statistic_lies_in_its_interval() -> None:
 def test_the_picture_comes_back_from_its_series(full: Path, alone: Path, drawn: Callable[..., Path]) -> None:
     """Real data go before generated ones; the owner of the picture is named."""
     assert ATTRIBUTION in said(drawn("satellite_tiles"))[-1]
-    assert satellite_figure.GENERATED in said(drawn("satellite_tiles", "alone"))[-1]
+    assert satellite.GENERATED in said(drawn("satellite_tiles", "alone"))[-1]
     for folder, synthetic in ((full, False), (alone, True)):
-        picture = satellite_figure.picture(Frame.read(folder / "numbers.csv"))
+        picture = satellite.picture(Frame.read(folder / "numbers.csv"))
         assert picture.tiles.synthetic == synthetic and set(picture.kept) == set(RULES)
         assert (picture.boxes == satellite_tiles(1000, 1000)).all()
         pixels = picture.series.picture
@@ -234,7 +233,7 @@ def test_nothing_is_said_of_what_a_window_would_save(numbers: Frame) -> None:
 def test_a_run_without_some_parts_still_has_its_report(tmp_path: Path) -> None:
     """Without the byte budget, the pace, the streams and the longest clip, as a quick run."""
     report = one_study(tmp_path / "tiles", "satellite", without("method", "byte-budget"))
-    assert set(satellite_figure.picture(Frame.read(report / "numbers.csv")).kept) == {"fixed", "otsu"}
+    assert set(satellite.picture(Frame.read(report / "numbers.csv")).kept) == {"fixed", "otsu"}
     draw("satellite_tiles", report / "numbers.csv", tmp_path / "tiles.pdf")
     short = without("workload", "clip-10s")
     report = one_study(tmp_path / "clips", "drone", lambda rows: without("layer", "paced", "pipelined")(short(rows)))

@@ -7,14 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from octopus_study.measure.statistics import (
-    Comparison,
-    compare,
-    mean_interval,
-    median_interval,
-    noise_floor,
-    ratio_interval,
-)
+from octopus_study.measure import statistics
 from octopus_study.names import AGAIN, ARENA_METHODS, BOUND, CROP_METHODS, PUBLISHED_PAIR, ROOF, SUBJECT, human
 from octopus_study.report.frame import Key, Number, Source, make_absent, make_number, make_text
 from octopus_study.report.runs import Run
@@ -69,7 +62,7 @@ def _median(
     if values.empty:
         yield make_number(key, source, unit, math.nan, text=answer or "", answer=answer)
         return
-    middle = (mean_interval if report.windows else median_interval)(values)
+    middle = (statistics.mean_interval if report.windows else statistics.median_interval)(values)
     yield make_number(key, source, unit, *middle, answer=answer)
     if unit == "ms" and group.n > 0 and group.quantity in report.per_object:
         per_object = middle.scaled(1000 / group.n)
@@ -113,7 +106,7 @@ def comparisons(run: Run, report: StudyReport) -> Iterator[Number]:
 def floor_of(table: pd.DataFrame, method: str = SUBJECT) -> float:
     """Return the noise floor of a group's blocks; NaN where the method was not entered twice."""
     both = paired(table, method, f"{method}{AGAIN}")
-    return noise_floor(both.iloc[:, 0], both.iloc[:, 1]) if len(both) else math.nan
+    return statistics.noise_floor(both.iloc[:, 0], both.iloc[:, 1]) if len(both) else math.nan
 
 
 def _pairs(table: pd.DataFrame) -> list[tuple[str, str]]:
@@ -145,10 +138,10 @@ def speedup(
     both = paired(table, method, other)
     if len(both) < 2:
         return
-    result: Comparison = compare(both[method], both[other], floor)
+    result = statistics.compare(both[method], both[other], floor)
     key, source = group.key(run, method), group.rows_of(run, f"{method} and {other}")
     # The inverse of a median of ratios is not the median of the inverses when the number of blocks is even.
-    times = ratio_interval(both[other], both[method])
+    times = statistics.ratio_interval(both[other], both[method])
     yield make_number(key.speedup(other), source, "ratio", *times, note="median of per-block ratios")
     if floor == floor:
         source = group.rows_of(run, " and ".join(dict.fromkeys((*pair, twice, f"{twice}{AGAIN}"))))
@@ -158,7 +151,7 @@ def speedup(
 def ratio_of(table: pd.DataFrame, method: str, other: str) -> float:
     """Return the speed-up as :func:`speedup` gives it, without its interval."""
     both = paired(table, method, other)
-    return ratio_interval(both[other], both[method]).value if len(both) else math.nan
+    return statistics.ratio_interval(both[other], both[method]).value if len(both) else math.nan
 
 
 def subject_of(method: str) -> str:
@@ -197,7 +190,7 @@ def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bou
     both = paired(table, method, bound)
     if len(both) < 2:
         return
-    ratio = ratio_interval(both[method], both[bound])
+    ratio = statistics.ratio_interval(both[method], both[bound])
     key, source = group.key(run, method), group.rows_of(run, f"{method} and {bound}")
     note = "median of per-block ratios"
     yield make_number(key.derive("times", bound), source, "ratio", *ratio, note=note)
@@ -217,7 +210,7 @@ def share_of_roof(
     key = group.key(run, method).derive("share", ROOF)
     note = "max(fill, copy) / time per block"
     source = group.rows_of(run, " and ".join((method, *bounds)))
-    yield make_number(key, source, "fraction", *ratio_interval(roof, both[method]), note=note)
+    yield make_number(key, source, "fraction", *statistics.ratio_interval(roof, both[method]), note=note)
 
 
 def spread(key: Key, source: Source, values: Sequence[float], middle: float, note: str) -> Number:

@@ -1,24 +1,10 @@
 """Colours and markers of everything that figures tell apart."""
 
-from octopus_study.names import (
-    BLACK,
-    BLUE,
-    CROP_METHODS,
-    EDGE_METHODS,
-    GREEN,
-    GREY,
-    ITEM_METHODS,
-    LIGHT,
-    ORANGE,
-    PREPARING_METHODS,
-    PROCESSOR_METHODS,
-    PURPLE,
-    SKY,
-    VERMILION,
-    YELLOW,
-)
+from octopus_study import names
+from octopus_study.names import BLACK, BLUE, GREEN, GREY, LIGHT, ORANGE, PURPLE, SKY, VERMILION, YELLOW
 
-_ALL = (*PREPARING_METHODS, *PROCESSOR_METHODS, *CROP_METHODS, *ITEM_METHODS, *EDGE_METHODS)
+_ALL = (*names.PREPARING_METHODS, *names.PROCESSOR_METHODS, *names.CROP_METHODS)
+_ALL += names.ITEM_METHODS + names.EDGE_METHODS
 METHOD_COLORS = {row.name: row.colour for row in _ALL if row.colour}
 METHOD_MARKERS = {row.name: row.marker for row in _ALL if row.marker}
 COST_COLORS = {"setup": PURPLE, "upload": YELLOW, "kernel": BLUE, "download": LIGHT}

@@ -4,18 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
-from octopus_study.names import (
-    DERIVED_NAMES,
-    IMAGE_INPUTS,
-    METHODS,
-    METHODS_OF,
-    QUANTITY_NAMES,
-    WORKLOAD_PARTS,
-    WORKLOADS,
-    WORKLOADS_OF,
-    human,
-    in_order,
-)
+from octopus_study import names
+from octopus_study.names import human, in_order
 from octopus_study.report import studies, uses
 from octopus_study.report.charts.palette import CONCURRENCY_COLORS, METHOD_COLORS, METHOD_MARKERS
 from octopus_study.report.claims import BOARDS, Claim, Judgement
@@ -123,7 +113,7 @@ def all_numbers(frame: Frame, traces: Mapping[str, list[str]]) -> dict[str, Any]
     """Return the numbers by column, and the traces of numbers and claims: each line once, and its place in each. Like
     lines stand together, and a number's places are steps from those of the number before: half as many bytes when
     compressed."""
-    drawn = {name for names in uses.read_by_figures(frame).values() for name in names}
+    drawn = {name for ids in uses.read_by_figures(frame).values() for name in ids}
     columns: dict[str, list[Any]] = {}
     for number in frame:
         for name, value in _cells(number, frame, number.id in drawn).items():
@@ -159,7 +149,7 @@ def _cells(number: Number, frame: Frame, drawn: bool) -> dict[str, Any]:
         "machine": frame.machine_name(number.machine) if frame.fact(number.machine, "id") else number.machine,
         "study": human({}, number.study),
         "workload": ", ".join(
-            filter(None, (workload_name(number.study, number.workload), IMAGE_INPUTS.get(number.input, "")))
+            filter(None, (workload_name(number.study, number.workload), names.IMAGE_INPUTS.get(number.input, "")))
         ),
         "n": number.n,
         "method": method_name(number.study, number.method),
@@ -173,21 +163,21 @@ def _cells(number: Number, frame: Frame, drawn: bool) -> dict[str, Any]:
 
 def method_name(study: str, method: str) -> str:
     """Return what the figures of a study call a method; empty where there is none."""
-    names = METHODS | METHODS_OF.get(study, {})
+    labels = names.METHODS | names.METHODS_OF.get(study, {})
     once = method.removesuffix("-again")
     if patch := Patch.of(once):
-        names = {once: patch.text}
-    name = human(names, once) if once else ""
+        labels = {once: patch.text}
+    name = human(labels, once) if once else ""
     return name if once == method else f"{name}, entered twice"
 
 
 def workload_name(study: str, workload: str) -> str:
     """Return a workload's name: the longest beginning that the figures of a study name, then the rest as words."""
-    names, parts = WORKLOADS | WORKLOAD_PARTS | WORKLOADS_OF.get(study, {}), workload.split("-")
+    labels, parts = names.WORKLOADS | names.WORKLOAD_PARTS | names.WORKLOADS_OF.get(study, {}), workload.split("-")
     for count in range(len(parts), 0, -1):
-        if begin := names.get("-".join(parts[:count])):
-            words = " ".join(names.get(part, part) for part in parts[count:])
-            rest = names.get("-".join(parts[count:]), words)
+        if begin := labels.get("-".join(parts[:count])):
+            words = " ".join(labels.get(part, part) for part in parts[count:])
+            rest = labels.get("-".join(parts[count:]), words)
             return f"{begin}, {rest}" if rest else begin
     return human({}, workload.replace(".", " "))
 
@@ -196,5 +186,5 @@ def quantity_name(number: Number) -> str:
     """Return what a number is of, and what was derived from it."""
     derived, other = number.derived.replace("_", " "), method_name(number.study, number.other)
     if other:
-        derived = f"{DERIVED_NAMES.get(number.derived, f'{derived} over')} {other}"
-    return ": ".join(filter(None, (human(QUANTITY_NAMES, number.quantity), derived)))
+        derived = f"{names.DERIVED_NAMES.get(number.derived, f'{derived} over')} {other}"
+    return ": ".join(filter(None, (human(names.QUANTITY_NAMES, number.quantity), derived)))

@@ -13,23 +13,8 @@ from typing import TYPE_CHECKING
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from octopus_study.names import (
-    AGAIN,
-    ARENA_METHODS,
-    ARENA_WORKLOADS,
-    BOUND,
-    GREY,
-    LADDER_CHANGES,
-    LADDER_STEPS,
-    LADDER_WORKLOADS,
-    LAYERS,
-    MEMORY_METHODS,
-    PUBLISHED_PAIR,
-    QUANTITIES,
-    SUBJECT,
-    human,
-    place,
-)
+from octopus_study import names
+from octopus_study.names import AGAIN, ARENA_METHODS, ARENA_WORKLOADS, BOUND, GREY, SUBJECT, human
 from octopus_study.report import captions
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import METHOD_COLORS
@@ -72,7 +57,7 @@ _TYPES = ("fp16", "uint8")  # of results other than float32, as names of methods
 _DRAWN = ("visdrone", "uniform")
 # Inches: a method, what a row of panels has besides, and a legend.
 _BAR, _ROW, _LEGEND = 0.2, 0.75, 0.25
-KERNEL_WORKLOADS = (*LADDER_WORKLOADS, "kinds")  # the kernel with itself
+KERNEL_WORKLOADS = (*names.LADDER_WORKLOADS, "kinds")  # the kernel with itself
 # Not a library that a user would pick instead: what this project brings along, and bounds.
 OWN = (SUBJECT, "published", "n-launches", BOUND)
 # Pairs beside those of Octopus: the two methods of the published comparison; methods that read across the edge of a
@@ -84,7 +69,7 @@ _PAIRS = (
     ("published", "padded-onnxruntime"),
     ("padded-onnxruntime", "published"),
     *((own, other) for other, own in LIKE.items()),
-    *((step, before) for before, step in pairwise(LADDER_STEPS) if step != SUBJECT),
+    *((step, before) for before, step in pairwise(names.LADDER_STEPS) if step != SUBJECT),
 )
 _METADATA_BYTES = 8 * 4  # the published kernels read eight int32 per box
 _EDGE = "\u2021"
@@ -117,7 +102,7 @@ def entered(view: View, keys: Iterable[Key]) -> dict[str, list[Number]]:
         for number in view.select(workload=key.workload, n=key.n, quantity=key.quantity, layer=key.layer):
             if not number.method.endswith(AGAIN):
                 methods.setdefault(number.method, []).append(number)
-    return {name: methods[name] for name in sorted(methods, key=partial(place, ARENA_METHODS))}
+    return {name: methods[name] for name in sorted(methods, key=partial(names.place, ARENA_METHODS))}
 
 
 def measured(view: View, *keys: Key) -> dict[str, list[Number]]:
@@ -162,7 +147,7 @@ def bound_shares(run: Run) -> Iterator[Number]:
     """Yield the share that every method reaches of the write bound of its output; those of Octopus and of the published
     kernels every study has."""
     for group, _, table in _timed(run):
-        for method in table.columns.difference([SUBJECT, f"{SUBJECT}{AGAIN}", PUBLISHED_PAIR[0]]):
+        for method in table.columns.difference([SUBJECT, f"{SUBJECT}{AGAIN}", names.PUBLISHED_PAIR[0]]):
             if not method.startswith(BOUND):
                 numbers = share_of_bound(run, group, table, method, bound_of(method))
                 yield from (number for number in numbers if number.derived == "share")
@@ -181,7 +166,7 @@ def best_baselines(run: Run) -> Iterator[Number]:
 
 def memory_ratios(frame: Frame) -> Iterator[Number]:
     """Yield the growth of memory as a multiple of that with the published kernels."""
-    other = PUBLISHED_PAIR[0]
+    other = names.PUBLISHED_PAIR[0]
     for view in every_view(frame, STUDY):
         for grown in view.select(quantity="memory_device_delta", layer="memory"):
             published = view.get(grown.key.but(method=other))
@@ -202,14 +187,14 @@ def transfer_shares(frame: Frame) -> Iterator[Number]:
                 yield make_number(key, joined(time, inside), "fraction", share, note=note)
 
 
-def _named(names: Mapping[str, str], columns: Iterable[Columns]) -> Cell:
+def _named(labels: Mapping[str, str], columns: Iterable[Columns]) -> Cell:
     """Say a method's name: marked if it reads across the edge of a box, and with the letter of the reason if its answer
     in one of the columns is another one."""
 
     def label(view: View, key: Key) -> str:
         edge = f" {_EDGE}" if key.method in (*LIKE, *LIKE.values()) else ""
         marks = (cells.different_mark(view.get(key.but(**one)), view.reasons) for one in columns)
-        return human(names, key.method) + edge + next(filter(None, marks), "")
+        return human(labels, key.method) + edge + next(filter(None, marks), "")
 
     return label
 
@@ -262,7 +247,7 @@ def _title(view: View, keys: Iterable[Key]) -> str:
 
 ON_GPUS = _times(
     True,
-    {head: {"layer": layer, "quantity": TIMED[layer]} for layer, head in LAYERS.items()},
+    {head: {"layer": layer, "quantity": TIMED[layer]} for layer, head in names.LAYERS.items()},
     f"Arena, {human(ARENA_WORKLOADS, 'visdrone')}. Device: kernels alone, by events with a cold L2. Host: from boxes "
     "on the host to the synchronised result. Pipeline: also the upload of the frame and the download of the result",
     "No run on a GPU is shown.",
@@ -275,8 +260,8 @@ ON_CPUS = _times(
     "No run on a CPU is shown.",
 )
 _NO_ROWS = "No run that is shown has these rows: they need a GPU."
-_BEFORE = {step: before for before, step in pairwise(LADDER_STEPS)}
-_CHANGES = LADDER_CHANGES | {BOUND: "filling the result"}
+_BEFORE = {step: before for before, step in pairwise(names.LADDER_STEPS)}
+_CHANGES = names.LADDER_CHANGES | {BOUND: "filling the result"}
 _SHARE = {"derived": "share", "other": BOUND}
 
 
@@ -288,12 +273,12 @@ def _gain(workload: str) -> Cell:
 LADDER = Spec(
     study=STUDY,
     first="Step",
-    label=_named(LADDER_STEPS | {BOUND: "Write bound"}, [{}]),
+    label=_named(names.LADDER_STEPS | {BOUND: "Write bound"}, [{}]),
     columns=lambda frame: [
         ("What changes", lambda view, key: _CHANGES[key.method]),
         *(
             column
-            for workload, name in LADDER_WORKLOADS.items()
+            for workload, name in names.LADDER_WORKLOADS.items()
             for column in (
                 (name, cells.interval(workload=workload)),
                 ("Share", cells.text(workload=workload, **_SHARE)),
@@ -302,13 +287,13 @@ LADDER = Spec(
         ),
     ],
     cases=lambda view: [
-        key.but(method=step) for key in comparisons(view, "ladder", "device") for step in (*LADDER_STEPS, BOUND)
+        key.but(method=step) for key in comparisons(view, "ladder", "device") for step in (*names.LADDER_STEPS, BOUND)
     ],
     title=lambda view: f"{view.title}: n = {comparisons(view, 'ladder', 'device')[0].n}",
     caption=captions.TABLES["arena_ladder"],
     absent=f"The kernel step by step. {_NO_ROWS}",
     text_columns=(0, 1),
-    widths=("1.5fr", "3fr", *(("2.8fr", "0.9fr", "1.3fr") * len(LADDER_WORKLOADS))),
+    widths=("1.5fr", "3fr", *(("2.8fr", "0.9fr", "1.3fr") * len(names.LADDER_WORKLOADS))),
 )
 _ALONE = "end_to_end_alone"  # Octopus with nothing beside it
 CALLS = Spec(
@@ -330,10 +315,10 @@ MEMORY = Spec(
     study=STUDY,
     first="Method",
     label=lambda view, key: human(ARENA_METHODS, key.method),
-    columns={human(QUANTITIES, line): cells.fact(quantity=line) for line in _LINES},
+    columns={human(names.QUANTITIES, line): cells.fact(quantity=line) for line in _LINES},
     cases=lambda view: [
         number.key
-        for method in (MEMORY_METHODS if view.is_gpu else ())
+        for method in (names.MEMORY_METHODS if view.is_gpu else ())
         for number in view.select(workload="visdrone", method=method, quantity=_LINES[0], layer="memory")
     ],
     caption=captions.TABLES["arena_memory"],

@@ -15,21 +15,11 @@ from matplotlib.figure import Figure
 
 from octopus_study import names
 from octopus_study.names import AGAIN, ARENA_METHODS, ARENA_WORKLOADS, BOUND, GREY, SUBJECT, human
-from octopus_study.report import captions
+from octopus_study.report import captions, measured
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number
-from octopus_study.report.measured import (
-    LIKE,
-    best_opencv,
-    fastest,
-    floor_of,
-    padded_float32,
-    share_of_bound,
-    speedup,
-    subject_of,
-)
 from octopus_study.report.missing import by_reason, footer
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups, pivot
@@ -68,7 +58,7 @@ _PAIRS = (
     # The same padded graph in another runtime: a sentence beside the claims on TensorRT.
     ("published", "padded-onnxruntime"),
     ("padded-onnxruntime", "published"),
-    *((own, other) for other, own in LIKE.items()),
+    *((own, other) for other, own in measured.LIKE.items()),
     *((step, before) for before, step in pairwise(names.LADDER_STEPS) if step != SUBJECT),
 )
 _METADATA_BYTES = 8 * 4  # the published kernels read eight int32 per box
@@ -105,7 +95,7 @@ def entered(view: View, keys: Iterable[Key]) -> dict[str, list[Number]]:
     return {name: methods[name] for name in sorted(methods, key=partial(names.place, ARENA_METHODS))}
 
 
-def measured(view: View, *keys: Key) -> dict[str, list[Number]]:
+def with_time(view: View, *keys: Key) -> dict[str, list[Number]]:
     """Return the methods that have a time in some comparisons, with those times."""
     times = {name: [n for n in numbers if n.known] for name, numbers in entered(view, keys).items()}
     return {name: numbers for name, numbers in times.items() if numbers}
@@ -140,7 +130,7 @@ def further_speedups(run: Run) -> Iterator[Number]:
     """Yield the speed-ups beside those of Octopus over every method."""
     for group, _, table in _timed(run):
         for pair in _PAIRS:
-            yield from speedup(run, group, table, pair, floor_of(table))
+            yield from measured.speedup(run, group, table, pair, measured.floor_of(table))
 
 
 def bound_shares(run: Run) -> Iterator[Number]:
@@ -149,7 +139,7 @@ def bound_shares(run: Run) -> Iterator[Number]:
     for group, _, table in _timed(run):
         for method in table.columns.difference([SUBJECT, f"{SUBJECT}{AGAIN}", names.PUBLISHED_PAIR[0]]):
             if not method.startswith(BOUND):
-                numbers = share_of_bound(run, group, table, method, bound_of(method))
+                numbers = measured.share_of_bound(run, group, table, method, bound_of(method))
                 yield from (number for number in numbers if number.derived == "share")
 
 
@@ -160,8 +150,8 @@ def best_baselines(run: Run) -> Iterator[Number]:
         if group.workload not in KERNEL_WORKLOADS and group.quantity in TIMED.values():
             same = set(rows["method"]) - set(rows.loc[rows["status"] != MethodStatus.SAME, "method"])
             others = [name for name in table if name in same and not name.startswith(OWN)]
-            yield from fastest(run, group, table, others, "best_baseline", "baselines with the same answer")
-            yield from best_opencv(run, group, table)
+            yield from measured.fastest(run, group, table, others, "best_baseline", "baselines with the same answer")
+            yield from measured.best_opencv(run, group, table)
 
 
 def memory_ratios(frame: Frame) -> Iterator[Number]:
@@ -192,7 +182,7 @@ def _named(labels: Mapping[str, str], columns: Iterable[Columns]) -> Cell:
     in one of the columns is another one."""
 
     def label(view: View, key: Key) -> str:
-        edge = f" {_EDGE}" if key.method in (*LIKE, *LIKE.values()) else ""
+        edge = f" {_EDGE}" if key.method in (*measured.LIKE, *measured.LIKE.values()) else ""
         marks = (cells.different_mark(view.get(key.but(**one)), view.reasons) for one in columns)
         return human(labels, key.method) + edge + next(filter(None, marks), "")
 
@@ -203,7 +193,7 @@ def _speedup(**columns: str) -> Cell:
     """Say the speed-up of Octopus with the same answer over a method."""
 
     def cell(view: View, key: Key) -> str:
-        own = key.but(**columns, method=subject_of(key.method))
+        own = key.but(**columns, method=measured.subject_of(key.method))
         return cells.speedup_text(view.frame, own, key.method, loose=True)
 
     return cell
@@ -226,7 +216,7 @@ def _times(gpu: bool, columns: Mapping[str, Columns], what: str, absent: str) ->
         label=_named(ARENA_METHODS, columns.values()),
         columns={head: cells.interval(**one) for head, one in columns.items()}
         | {f"{head}, speed-up": _speedup(**one) for head, one in columns.items()},
-        cases=lambda view: [keys_of(view)[0].but(method=name) for name in measured(view, *keys_of(view))],
+        cases=lambda view: [keys_of(view)[0].but(method=name) for name in with_time(view, *keys_of(view))],
         title=lambda view: _title(view, keys_of(view)),
         after=missing,
         caption=captions.TABLES["arena_times"].format(what=what, loose=cells.LOOSE_NOTE, edge=_EDGE),
@@ -338,7 +328,7 @@ def device(frame: Frame) -> Figure:
         return style.empty(NO_GPU)
     why = {view.name: without_time(view, panels.values()) for view, panels in drawn.items()}
     note = " ".join(f"No time on {name}. {text}." for name, text in why.items() if text)
-    most = [max(len(measured(view, key)) for key in panels.values()) for view, panels in drawn.items()]
+    most = [max(len(with_time(view, key)) for key in panels.values()) for view, panels in drawn.items()]
     rest = _ROW * len(drawn) + _LEGEND
     bar = style.row_height(_BAR, sum(most), rest)
     result, parts, legend = style.stacked([_ROW + bar * count for count in most], _LEGEND, note)
@@ -356,7 +346,7 @@ def device(frame: Frame) -> Figure:
 def _draw_times(axis: Axes, view: View, key: Key, room: int) -> None:
     """Draw the times of one comparison in the order of the arena, with values beside them; there is room for as many
     as the panel beside it has."""
-    times = {method: number for method, (number,) in measured(view, key).items()}
+    times = {method: number for method, (number,) in with_time(view, key).items()}
     values = [number.value for number in times.values()]
     left = min(values) / 2
     for index, (method, number) in enumerate(times.items()):
@@ -388,7 +378,7 @@ def bound_share(frame: Frame) -> Figure:
 def _shares(view: View, workload: str) -> dict[str, list[Number]]:
     """Return the shares of each method with the same answer, by count; each against the bound of its own type."""
     shares: dict[str, list[Number]] = {}
-    for method, times in measured(view, *comparisons(view, workload, "device")).items():
+    for method, times in with_time(view, *comparisons(view, workload, "device")).items():
         keys = [time.key.derive("share", bound_of(method)) for time in times if not time.differs]
         if known := [share for key in keys if (share := view.get(key))]:
             shares[method] = known
@@ -430,7 +420,7 @@ def _synthetic(frame: Frame) -> bool:
 
 
 REPORT = StudyReport(
-    numbers=(padded_float32, metadata, further_speedups, bound_shares, best_baselines),
+    numbers=(measured.padded_float32, metadata, further_speedups, bound_shares, best_baselines),
     of_all=(memory_ratios, transfer_shares),
     tables={
         "arena": ON_GPUS,

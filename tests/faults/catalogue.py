@@ -218,7 +218,7 @@ FAULTS = (
     ),
     Fault(
         "mean", f"{_STUDY}/report/measured.py",
-        swap("(mean_interval if report.windows else median_interval)(values)", "mean_interval(values)"),
+        swap("statistics.mean_interval if report.windows else statistics.median_interval", "statistics.mean_interval"),
         (f"{VERIFY}medians",), "means are shown as medians",
     ),
     Fault(

@@ -12,7 +12,7 @@ from octopus_study.report.claims import BOARDS, Claim, Judgement
 from octopus_study.report.claims.outcome import NOT_HERE
 from octopus_study.report.claims.rules import COMPUTED, OWN
 from octopus_study.report.frame import PUBLISHED, Frame, Number
-from octopus_study.report.studies.image_shape_figure import Patch
+from octopus_study.report.studies.image_shape import Patch
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.view import every_view
 

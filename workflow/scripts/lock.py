@@ -14,18 +14,10 @@ MAIN, CUDA12 = "requirements.lock", "requirements-cuda12.lock"
 EVERYWHERE = ("docs", "test", "slurm", "notebooks", "release", "dev")
 EXTRAS = {
     MAIN: (
-        "cuda13",
-        "compile",
-        "torch",
-        "transformers",
-        "rapidocr",
-        "baselines",
-        "models",
-        "arena-cuda13",
-        *EVERYWHERE,
+        "cuda13", "compile", "torch", "transformers", "rapidocr", "baselines", "models", "arena-cuda13", *EVERYWHERE,
     ),
     CUDA12: ("cuda12", "compile12", *EVERYWHERE),
-}
+}  # fmt: skip
 BACKEND = "setuptools"  # of both projects
 UV = (
     "uv", "pip", "compile", "--universal", "--python-version", "3.11", "--no-emit-index-url",

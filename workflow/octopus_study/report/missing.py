@@ -17,6 +17,11 @@ def no_run(study: str) -> str:
     return f"No run of the study {study} is at hand: older results lack it."
 
 
+def absent(study: str, what: str) -> Callable[[Frame], str]:
+    """Return what a table without rows says: that no run has any of it, or that there is no run of the study."""
+    return lambda frame: f"{what}: no run at hand has it." if frame.shown(study) else no_run(study)
+
+
 def by_reason(said: Iterable[tuple[str, str]]) -> str:
     """Return names with their reasons, each reason once: ``A, B: why; C: another``."""
     reasons: dict[str, list[str]] = {}

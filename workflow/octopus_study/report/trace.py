@@ -14,7 +14,7 @@ from octopus_study.report import uses
 from octopus_study.report.claims import Claim, judge
 from octopus_study.report.frame import HERE, PUBLISHED, Frame, Number
 from octopus_study.report.rows import AND, Row, rows_of
-from octopus_study.report.selector import parse, selects_rows
+from octopus_study.report.selector import selects_rows, values_of
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _SHOWN_ROWS, _SHOWN_METHODS = 4, 4
@@ -108,14 +108,8 @@ def _methods(number: Number) -> Iterator[str]:
     """Yield where the code of the methods stands whose rows these are."""
     if number.role == PUBLISHED or not selects_rows(number.selector):
         return
-    names = dict.fromkeys(
-        name
-        for conditions in parse(number.selector)
-        for condition in conditions
-        if condition.column == "method" and condition.wanted
-        for name in condition.values
-    )
-    for name in list(names or ([number.method] if number.method else []))[:_SHOWN_METHODS]:
+    names = values_of(number.selector, "method") or [number.method] * bool(number.method)
+    for name in names[:_SHOWN_METHODS]:
         yield from _field("method", f"{name}, {_code_of(name, number.study)}")
 
 
@@ -123,11 +117,9 @@ def _code_of(method: str, study: str) -> str:
     """Return the place of a method's class, or the folder of the study that names it."""
     name = method.removesuffix(AGAIN)
     module, _, kind = next((row.target for row in CROP_METHODS if row.name == name), "").partition(":")
-    return (
-        _line_of(_PACKAGE / f"baselines/{module}.py", f"class {kind}(")
-        if module
-        else _short(_PACKAGE / f"studies/{study}")
-    )
+    if not module:
+        return _short(_PACKAGE / f"studies/{study}")
+    return _line_of(_PACKAGE / f"baselines/{module}.py", f"class {kind}(")
 
 
 def recorded(number: Number) -> Iterator[str]:

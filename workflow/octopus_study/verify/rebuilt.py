@@ -17,7 +17,8 @@ from octopus_study.verify.scene import Outcome, Scene
 def numbers(scene: Scene) -> Outcome:
     """Each number of ``numbers.csv``, derived anew from the rows, and its copy for the paper."""
     built, derived = scene.frame, scene.derived
-    faults = [name for name in _names(built, derived) if not _same(built.find(name), derived.find(name))]
+    names = dict.fromkeys(number.id for frame in (built, derived) for number in frame)
+    faults = [name for name in names if not _same(built.find(name), derived.find(name))]
     authors = scene.built / "numbers.json"
     copied = json.loads(authors.read_text(encoding="utf-8"))["numbers"]
     expected = for_authors(derived)["numbers"]
@@ -25,10 +26,6 @@ def numbers(scene: Scene) -> Outcome:
         if name not in faults and copied.get(name) != list(expected.get(name, ())):
             faults.append(f"{name} (in {authors.name})")
     return Outcome(len(built), faults)
-
-
-def _names(*frames: Iterable[Number]) -> Iterator[str]:
-    yield from dict.fromkeys(number.id for frame in frames for number in frame)
 
 
 def _same(built: Number | None, derived: Number | None) -> bool:

@@ -17,14 +17,13 @@ from octopus_study.verify.scene import Outcome, Scene
 
 def digests(scene: Scene) -> Outcome:
     """The digest and the number of rows of each CSV against the provenance that was written with it."""
-    files = sorted(path for folder in _folders(scene) for path in folder.glob("*.csv"))
+    files = _files(scene)
     return Outcome(len(files), [fault for path in files for fault in _changed(path)])
 
 
-def _folders(scene: Scene) -> Iterator[Path]:
-    yield from (path for path in sorted(scene.paths.reference.iterdir()) if path.is_dir())
-    if scene.results:
-        yield scene.results
+def _files(scene: Scene) -> list[Path]:
+    own = scene.results.glob("*.csv") if scene.results else ()
+    return sorted([*scene.paths.reference.glob("*/*.csv"), *own])
 
 
 def _changed(path: Path) -> Iterator[str]:
@@ -43,8 +42,7 @@ def _changed(path: Path) -> Iterator[str]:
 
 def rows(scene: Scene) -> Outcome:
     """Each CSV against the schema of rows, and its powers against what a power can be."""
-    faults = []
-    files = sorted(path for folder in _folders(scene) for path in folder.glob("*.csv"))
+    files, faults = _files(scene), []
     for path in files:
         try:
             validate_rows(path)

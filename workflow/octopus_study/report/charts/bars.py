@@ -1,6 +1,6 @@
-"""Rows of a panel: bars and dots with their intervals and what stands beside them, and stacks of parts."""
+"""Rows of a panel: bars and dots with their intervals, and what stands beside them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -40,27 +40,11 @@ def end_of(number: Number) -> float:
     return number.high if number.high == number.high else number.value
 
 
-def stack(axis: Axes, place: float, parts: Mapping[str, float], colors: Mapping[str, str], **look: Any) -> float:
-    """Draw parts one behind the other and return where the last one ends; `look` may have ``labels`` by part."""
-    labels, passed = look.pop("labels", {}), 0.0
-    for part, value in parts.items():
-        axis.barh(place, value, left=passed, color=colors[part], label=labels.get(part), **look)
-        passed += value
-    return passed
-
-
 def names(axis: Axes, labels: Sequence[str], room: int | None = None, edge: float = 0.4, **options: Any) -> None:
     """Name the bars at places 0, 1 … from the top; `room` is for how many there is space."""
     axis.set_yticks(range(len(labels)), labels, **options)
     axis.set_ylim((len(labels) if room is None else room) - edge, edge - 1)
     plain(axis)
-
-
-def listed(axis: Axes, labels: Sequence[str], **options: Any) -> None:
-    """Name the bars at places 0, 1 … from the top, with matplotlib's own room at the edges."""
-    axis.set_yticks(range(len(labels)), labels, **options)
-    axis.invert_yaxis()
-    axis.grid(axis="y", visible=False)
 
 
 def plain(axis: Axes) -> None:

@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from octopus_study.names import SUBJECT, human
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import METHOD_COLORS, METHOD_MARKERS
-from octopus_study.report.frame import Key, Number
+from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.missing import NOT_THERE, by_reason
-from octopus_study.report.view import View
+from octopus_study.report.view import View, views
 
 _GROUP = 0.8  # of the distance between two cases
 _COLUMNS = 3  # of the legend
@@ -28,16 +28,20 @@ Panel = Mapping[Key, Mapping[str, Mark]]  # by case and other method
 
 
 def draw(
-    shown: Sequence[View],
+    frame: Frame,
+    study: str,
     cases: Callable[[View], list[Key]],
     others: Sequence[str],
     labels: Mapping[str, str],
     name_of: Callable[[Key], str],
     like: Mapping[str, str] | None = None,
 ) -> Figure:
-    """Draw the whole time of each case, which `name_of` names. `cases` gives those of a machine, as keys of Octopus'
-    times; `labels` has the names of `others` and of Octopus; `like` says which method of Octopus gives the answer of
-    another one, where it isn't the usual one."""
+    """Draw the whole time of each case of a study, which `name_of` names, on the machines that have some. `cases` gives
+    those of a machine, as keys of Octopus' times; `labels` has the names of `others` and of Octopus; `like` says which
+    method of Octopus gives the answer of another one, where it isn't the usual one."""
+    shown = [view for view in views(frame, study) if cases(view)]
+    if not shown:
+        return style.empty(f"No run of the study {study} that is shown timed anything.")
     own, called = like or {}, {name: human(dict(labels), name) for name in (SUBJECT, *others)}
     panels = {view: {key: _timed(view, key, others, own) for key in cases(view)} for view in shown}
     groups = [there for panel in panels.values() for there in panel.values()]

@@ -1,26 +1,25 @@
 """Images of any size on their way into a model: times beside their bounds, and beside other processors."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from matplotlib.figure import Figure
 
 from octopus_study import names
 from octopus_study.names import EMBEDDERS, IMAGE_BATCHES, PROCESSORS, ROOF, SUBJECT, TILE_OWNERS
 from octopus_study.report import captions
-from octopus_study.report.charts import ratios, style
+from octopus_study.report.charts import ratios
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.measured import floor_of, share_of_roof, speedup
-from octopus_study.report.missing import no_run
+from octopus_study.report.missing import absent
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups, pivot
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
-from octopus_study.report.view import View, views
+from octopus_study.report.view import View
 
 STUDY = "images"
-NO_TIMES = "No run of the study images that is shown timed anything."
 # Octopus' methods and the bounds of a result of their dtype.
 BOUNDS = {SUBJECT: ("write-bound", "copy-bound"), "octopus-bf16": ("write-bound-bf16", "copy-bound-bf16")}
 # Of rows on their way to embeddings: copying the images' bytes and theirs.
@@ -77,11 +76,6 @@ _TORCHVISION = {
 }
 
 
-def _absent(what: str) -> Callable[[Frame], str]:
-    """Say that there is no run, or that those at hand have nothing of it."""
-    return lambda frame: f"{what}: no run at hand has it." if frame.shown(STUDY) else no_run(STUDY)
-
-
 KERNELS = Spec(
     study=STUDY,
     first="Images",
@@ -97,7 +91,7 @@ KERNELS = Spec(
         ("those of transformers", cells.fact(**_COUNT, method="transformers")),
     ],
     caption=captions.TABLES["images_kernel"],
-    absent=_absent("Images of any size on a GPU"),
+    absent=absent(STUDY, "Images of any size on a GPU"),
     widths=("1.9fr", *("1fr",) * 7),
 )
 OWNERS = Spec(
@@ -115,7 +109,7 @@ OWNERS = Spec(
         **{f"bytes of {TILE_OWNERS[name][0]}": cells.fact(method=name, **_TABLE) for name in TABLED},
     },
     caption=captions.TABLES["images_owners"],
-    absent=_absent("Who owns which tile of images of any size"),
+    absent=absent(STUDY, "Who owns which tile of images of any size"),
     widths=("2.2fr", *("1fr",) * 9),
 )
 ON_GPU = Spec(
@@ -134,7 +128,7 @@ ON_GPU = Spec(
         "CV-CUDA": cells.versus("cvcuda"),
     },
     caption=captions.TABLES["images"],
-    absent=_absent("Images of any size on a GPU"),
+    absent=absent(STUDY, "Images of any size on a GPU"),
     widths=("1.9fr", *("1.5fr",) * 3, "1.3fr", "0.8fr", "1.1fr", "1.1fr", "0.9fr", "0.9fr"),
 )
 ON_CPU = Spec(
@@ -150,7 +144,7 @@ ON_CPU = Spec(
         "of its roof": cells.text(**_OF_ROOF),
     },
     caption=captions.TABLES["images_cpu"],
-    absent=_absent("Images of any size on a CPU"),
+    absent=absent(STUDY, "Images of any size on a CPU"),
     widths=("1.9fr", *("1fr",) * 8),
 )
 
@@ -186,17 +180,14 @@ STEPS = Spec(
         "Error": _bytes("largest_error"),
     },
     caption=captions.TABLES["images_embeddings"],
-    absent=_absent("Images on a GPU to embeddings"),
+    absent=absent(STUDY, "Images on a GPU to embeddings"),
     widths=("3.3fr", *("1fr",) * 9),
 )
 
 
 def draw(frame: Frame) -> Figure:
     """Draw the whole time of a batch as a multiple of that of Octopus, one panel per machine."""
-    shown = [view for view in views(frame, STUDY) if cases(view)]
-    if not shown:
-        return style.empty(NO_TIMES)
-    return ratios.draw(shown, cases, OTHERS, PROCESSORS, lambda key: IMAGE_BATCHES[key.workload], ALIKE)
+    return ratios.draw(frame, STUDY, cases, OTHERS, PROCESSORS, lambda key: IMAGE_BATCHES[key.workload], ALIKE)
 
 
 REPORT = StudyReport(

@@ -12,7 +12,7 @@ from octopus_study.measure.statistics import median_interval
 from octopus_study.names import DISTRIBUTIONS, OPERATIONS, PUBLISHED_MACHINES, SUBJECT, facts, human
 from octopus_study.names import STRATEGIES as LABELS
 from octopus_study.report import captions
-from octopus_study.report.charts import lines, style
+from octopus_study.report.charts import style
 from octopus_study.report.charts.palette import BLACK, METHOD_COLORS, METHOD_MARKERS, SKY, YELLOW
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, published
@@ -380,8 +380,9 @@ def _draw_ratios(axis: Axes, view: View, distribution: str) -> None:
         method, other = _pair(view, pair)
         numbers = [(key.n, view.get(key.but(method=method).speedup(other))) for key in keys]
         look = {"color": METHOD_COLORS[named], "marker": METHOD_MARKERS[named], "linestyle": dashes}
-        points = [(n, number) for n, number in numbers if number]
-        lines.line(axis, points, label=label, linewidth=1.1, capsize=1.5, **look)
+        if known := {n: number for n, number in numbers if number}:
+            values, spans = [number.value for number in known.values()], style.errors(list(known.values()))
+            axis.errorbar(list(known), values, yerr=spans, label=label, linewidth=1.1, capsize=1.5, **look)
     axis.set_xlim(min(counts) / 1.4, max(counts) * 1.4)
 
 

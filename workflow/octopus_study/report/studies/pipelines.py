@@ -1,22 +1,21 @@
 """Whole pipelines before and after one import is changed: times, and how much of a model's step is preprocessing."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from matplotlib.figure import Figure
 
 from octopus_study.names import IMAGE_INPUTS, PIPELINE_METHODS, PIPELINES, SUBJECT
 from octopus_study.report import captions
-from octopus_study.report.charts import ratios, style
+from octopus_study.report.charts import ratios
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, make_text
-from octopus_study.report.missing import no_run
+from octopus_study.report.missing import absent
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
-from octopus_study.report.view import View, every_view, views
+from octopus_study.report.view import View, every_view
 
 STUDY = "pipelines"
-NO_TIMES = "No run of the study pipelines that is shown timed anything."
 PREPARE, STEP = "prepare", "model_step"
 MODELS = [name for name in PIPELINES if name.startswith("model-")]
 QUANTITIES = (PREPARE, "crops", "loaded")
@@ -82,10 +81,6 @@ def named_case(key: Key) -> str:
     return ", ".join(filter(None, (named(key.workload), IMAGE_INPUTS.get(key.input, ""))))
 
 
-def _absent(what: str) -> Callable[[Frame], str]:
-    return lambda frame: f"{what}: no run at hand has it." if frame.shown(STUDY) else no_run(STUDY)
-
-
 def batches(view: View) -> list[Key]:
     """Return the batches of a model's images, each once whatever is passed."""
     return list(dict.fromkeys(key.but(input="") for key in cases(view, (PREPARE,))))
@@ -103,7 +98,7 @@ BY_INPUT = Spec(
         "and the model": cells.versus(ORIGINAL, input="pillow", quantity=STEP),
     },
     caption=captions.TABLES["pipelines_inputs"],
-    absent=_absent("Images into a model"),
+    absent=absent(STUDY, "Images into a model"),
     widths=("2.6fr", "0.8fr", "0.8fr", "0.8fr", "1.1fr", "1.1fr", "1.3fr", "1fr"),
 )
 _ALONE = {"quantity": PREPARE}
@@ -125,17 +120,14 @@ STEP_TABLE = Spec(
         "Bytes off": cells.fact(quantity="values_differing", layer="deterministic"),
     },
     caption=captions.TABLES["pipelines_step"],
-    absent=_absent("A model's step"),
+    absent=absent(STUDY, "A model's step"),
     widths=("1.8fr", "1.4fr", "1fr", "1.4fr", *("1fr",) * 7),
 )
 
 
 def draw(frame: Frame) -> Figure:
     """Draw the time of each pipeline as a multiple of that with Octopus, one panel per machine."""
-    shown = [view for view in views(frame, STUDY) if cases(view)]
-    if not shown:
-        return style.empty(NO_TIMES)
-    return ratios.draw(shown, drawn, OTHERS, PIPELINE_METHODS, named_case)
+    return ratios.draw(frame, STUDY, drawn, OTHERS, PIPELINE_METHODS, named_case)
 
 
 def drawn(view: View) -> list[Key]:

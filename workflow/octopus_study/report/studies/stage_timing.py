@@ -12,7 +12,7 @@ from octopus_study.measure.line import slope
 from octopus_study.measure.statistics import median_interval, unpaired_ratio_interval
 from octopus_study.names import BLACK, GREY, METHODS, QUANTITIES, SAVING_STEPS, SHORT_METHODS, SUBJECT, VERMILION, human
 from octopus_study.report import captions
-from octopus_study.report.charts import bars, lines, style
+from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import MACHINE_COLORS, MACHINE_MARKERS, METHOD_COLORS, STAGE_COLORS
 from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import PUBLISHED, Frame, Key, Number, joined, make_number, published
@@ -279,7 +279,10 @@ def _stack(axis: Axes, shown: dict[tuple[int, str], dict[str, float]]) -> None:
     for (n, method), parts in shown.items():
         if parts:
             place += 0.45 if previous not in (None, n) else 0.0
-            end = bars.stack(axis, place, parts, STAGE_COLORS, height=0.85, labels=labels)
+            end = 0.0
+            for stage, time in parts.items():
+                axis.barh(place, time, 0.85, left=end, color=STAGE_COLORS[stage], label=labels[stage])
+                end += time
             bars.beside(axis, place, end, quantity_text(end, "us"), gap=3, fontsize=6)
             ticks[place] = f"{f'n = {n}   ' if previous != n else ''}{SHORT_METHODS[method]}"
             place, previous = place + 1, n
@@ -315,8 +318,9 @@ def _series(axis: Axes, view: View) -> None:
         fit = view.frame.value(slope.but(quantity="intercept")) + view.frame.value(slope) * launches
         label = f"{human(METHODS, method)}: slope {view.text(slope)}"
         axis.plot(launches[fit > 0], fit[fit > 0], color=color, label=label)
-    axis.set(ylabel="Time (µs)")
-    lines.counts(axis, [1, 4, 16, 64, 256])
+    axis.set(xscale="log", yscale="log", ylabel="Time (µs)")
+    axis.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
+    axis.set_xticks([], minor=True)
     low, high = axis.get_ylim()
     axis.set_ylim(low / 2, 10 * high)  # room for the legend
     style.plain_log(axis.yaxis)
@@ -337,7 +341,9 @@ def _savings(axis: Axes, view: View) -> None:
                 look = {"facecolor": "none", "edgecolor": VERMILION, "hatch": "/////", "linewidth": 0.5}
                 label = "Slope of the launch \u00d7 launches beyond one"
                 axis.barh(place, -expected.value, left=time.value, height=0.7, label=label, **look)
-    bars.listed(axis, [SHORT_METHODS[method] for method in methods], fontsize=6.5)
+    axis.set_yticks(range(len(methods)), [SHORT_METHODS[method] for method in methods], fontsize=6.5)
+    axis.invert_yaxis()
+    axis.grid(axis="y", visible=False)
     axis.margins(x=0.14)
     axis.set_title(f"End to end, {n} boxes")
 

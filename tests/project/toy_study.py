@@ -53,10 +53,9 @@ from typing import TYPE_CHECKING
 from octopus_study.names import METHODS
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import METHOD_COLORS
-from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame
 from octopus_study.report.missing import no_run
-from octopus_study.report.study import StudyReport
+from octopus_study.report.study import Chart, StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
 from octopus_study.report.view import views

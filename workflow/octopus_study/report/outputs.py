@@ -15,10 +15,10 @@ from octopus.errors import InputError
 from octopus_study.measure._files import atomic_text
 from octopus_study.report import studies
 from octopus_study.report.charts import style
-from octopus_study.report.charts.spec import Chart
 from octopus_study.report.claims import Judgement, read_claims
 from octopus_study.report.frame import Frame
 from octopus_study.report.missing import footer, no_run
+from octopus_study.report.study import Chart
 from octopus_study.report.tables import overview, verdicts
 from octopus_study.report.tables.spec import make
 from octopus_study.report.tables.writers import Table, markdown, typst

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from octopus_study.report.charts.spec import Chart
+from matplotlib.figure import Figure
+
 from octopus_study.report.frame import Frame, Number
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group
@@ -20,6 +21,19 @@ FromFrame = Callable[[Frame], Iterable[Number]]
 def always(group: Group, other: str) -> bool:
     """Compare Octopus with every other method of every group."""
     return True
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure of a study."""
+
+    draw: Callable[[Frame], Figure]  # makes the figure from the numbers
+    caption: str  # what it shows, for the results page, the documentation and the page that Snakemake makes of a run
+    published: bool = False  # whether it draws published values where there is no run
+    footer: Callable[[Frame], str] | None = None  # what it rests on, where that isn't simply all runs of the study
+    # whether it is stamped, where that isn't simply whether a run of the study rests on generated data
+    synthetic: Callable[[Frame], bool] | None = None
+    real: str = "VisDrone"  # what the generated data stand in for
 
 
 @dataclass(frozen=True)

@@ -18,15 +18,13 @@ from octopus_study.names import AGAIN, ARENA_METHODS, ARENA_WORKLOADS, BOUND, GR
 from octopus_study.report import captions, measured
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import METHOD_COLORS
-from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number
 from octopus_study.report.missing import by_reason, footer
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups, pivot
 from octopus_study.report.selector import where
-from octopus_study.report.study import StudyReport
+from octopus_study.report.study import Chart, StudyReport
 from octopus_study.report.tables import cells
-from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Row, Spec
 from octopus_study.report.text import quantity_text
 from octopus_study.report.view import View, every_view, views
@@ -177,7 +175,7 @@ def transfer_shares(frame: Frame) -> Iterator[Number]:
                 yield make_number(key, joined(time, inside), "fraction", share, note=note)
 
 
-def _named(labels: Mapping[str, str], columns: Iterable[Columns]) -> Cell:
+def _named(labels: Mapping[str, str], columns: Iterable[Columns]) -> cells.Cell:
     """Say a method's name: marked if it reads across the edge of a box, and with the letter of the reason if its answer
     in one of the columns is another one."""
 
@@ -189,7 +187,7 @@ def _named(labels: Mapping[str, str], columns: Iterable[Columns]) -> Cell:
     return label
 
 
-def _speedup(**columns: str) -> Cell:
+def _speedup(**columns: str) -> cells.Cell:
     """Say the speed-up of Octopus with the same answer over a method."""
 
     def cell(view: View, key: Key) -> str:
@@ -255,7 +253,7 @@ _CHANGES = names.LADDER_CHANGES | {BOUND: "filling the result"}
 _SHARE = {"derived": "share", "other": BOUND}
 
 
-def _gain(workload: str) -> Cell:
+def _gain(workload: str) -> cells.Cell:
     """Say the speed-up of a step of the kernel over the one before."""
     return lambda view, key: cells.speedup_text(view.frame, key.but(workload=workload), _BEFORE.get(key.method, ""))
 

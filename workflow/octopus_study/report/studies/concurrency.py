@@ -18,14 +18,13 @@ from octopus_study.names import AGAIN, CONCURRENCY_ARMS, CONCURRENCY_MODELS, CON
 from octopus_study.report import captions
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import BLACK, CONCURRENCY_COLORS
-from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, Source, joined, make_number, make_text
 from octopus_study.report.measured import floor_of
 from octopus_study.report.missing import by_reason, footer, measured_runs, no_run, with_reasons
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import RESAMPLES, Group, by_block, groups, paired, pivot
 from octopus_study.report.selector import either, where
-from octopus_study.report.study import StudyReport
+from octopus_study.report.study import Chart, StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
 from octopus_study.report.tables.writers import MISSING

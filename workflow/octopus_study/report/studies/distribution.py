@@ -9,12 +9,11 @@ from octopus_study.names import BOUND, SHORT_METHODS, SUBJECT, WORKLOADS, human,
 from octopus_study.report import captions
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import METHOD_COLORS, METHOD_MARKERS, WORKLOAD_COLORS
-from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, published
 from octopus_study.report.measured import padded_float32
 from octopus_study.report.runs import Run
 from octopus_study.report.series import Series
-from octopus_study.report.study import StudyReport
+from octopus_study.report.study import Chart, StudyReport
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.view import KERNEL, View, every_view, views
 from octopus_study.units import with_unit

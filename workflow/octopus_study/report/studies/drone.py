@@ -19,7 +19,6 @@ from octopus_study.report.samples import ENOUGH_FOR_P99, RESAMPLES, by_block, gr
 from octopus_study.report.selector import either, where
 from octopus_study.report.study import StudyReport
 from octopus_study.report.tables import cells
-from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Row, Spec
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.view import View
@@ -159,7 +158,7 @@ def _sections(view: View) -> Iterator[Key | str]:
             yield from (medians[name].key for name in METHODS if name in medians)
 
 
-def _of_frames(quantity: str) -> Cell:
+def _of_frames(quantity: str) -> cells.Cell:
     return lambda view, key: view.text(
         view.key(f"frames.{key.workload}.{key.layer}", method=key.method, quantity=quantity), MISSING
     )

@@ -27,16 +27,14 @@ from octopus_study.names import DRUNET_MULTIPLE as MULTIPLE
 from octopus_study.report import captions
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import BLACK, GREY, LIGHT, SHAPE_COLORS
-from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, Source, make_number, make_text, published
 from octopus_study.report.measured import floor_of
 from octopus_study.report.missing import footer, measured_runs, no_run, with_reasons
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import groups, paired, pivot
 from octopus_study.report.selector import either
-from octopus_study.report.study import StudyReport
+from octopus_study.report.study import Chart, StudyReport
 from octopus_study.report.tables import cells
-from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Spec
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.view import View, views
@@ -335,7 +333,7 @@ def _ways(view: View) -> Iterator[Key | str]:
         yield from sets
 
 
-def _cause_columns(frame: Frame) -> list[tuple[str, Cell]]:
+def _cause_columns(frame: Frame) -> list[tuple[str, cells.Cell]]:
     """Those of every run, and those of rows that a run may not have yet."""
     columns = {
         "Splits": cells.text(quantity=SPLITS, layer="deterministic"),
@@ -379,7 +377,7 @@ def _side(key: Key) -> tuple[str, int]:
     return key.workload.removeprefix("patches."), int(key.method.removeprefix("side"))
 
 
-def _time(batch: int) -> Cell:
+def _time(batch: int) -> cells.Cell:
     def text(view: View, key: Key) -> str:
         model, side = _side(key)
         number = patches(view, model).get(Patch(side, batch))
@@ -388,7 +386,7 @@ def _time(batch: int) -> Cell:
     return text
 
 
-def _of_model(quantity: str) -> Cell:
+def _of_model(quantity: str) -> cells.Cell:
     """Say what a model has once, beside its smallest side."""
 
     def text(view: View, key: Key) -> str:
@@ -398,7 +396,7 @@ def _of_model(quantity: str) -> Cell:
     return text
 
 
-def _columns(frame: Frame) -> list[tuple[str, Cell]]:
+def _columns(frame: Frame) -> list[tuple[str, cells.Cell]]:
     timed = [patches(view, model) for view in views(frame, STUDY) for model in DENOISERS]
     batches = sorted({patch.batch for patches in timed for patch in patches})
     return [

@@ -8,13 +8,12 @@ from octopus_study import names
 from octopus_study.names import EMBEDDERS, IMAGE_BATCHES, PROCESSORS, ROOF, SUBJECT, TILE_OWNERS
 from octopus_study.report import captions
 from octopus_study.report.charts import ratios
-from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.measured import floor_of, share_of_roof, speedup
 from octopus_study.report.missing import absent
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import Group, groups, pivot
-from octopus_study.report.study import StudyReport
+from octopus_study.report.study import Chart, StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
 from octopus_study.report.view import View

@@ -14,7 +14,6 @@ from octopus_study.names import STRATEGIES as LABELS
 from octopus_study.report import captions
 from octopus_study.report.charts import style
 from octopus_study.report.charts.palette import BLACK, METHOD_COLORS, METHOD_MARKERS, SKY, YELLOW
-from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, published
 from octopus_study.report.machines import kind
 from octopus_study.report.measured import floor_of, share_of_bound, speedup, spread
@@ -22,9 +21,8 @@ from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run, cached
 from octopus_study.report.samples import Group, by_block, groups, pivot
 from octopus_study.report.selector import either, where
-from octopus_study.report.study import StudyReport
+from octopus_study.report.study import Chart, StudyReport
 from octopus_study.report.tables import cells
-from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Spec, beside
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import quantity_text
@@ -232,7 +230,7 @@ def _batch(view: View, key: Key) -> str:
     return f"{human(DISTRIBUTIONS, facts(STUDY, key.workload).distribution)}, {quantity_text(key.n, 'count')}"
 
 
-def _c_over_b(width: str) -> Cell:
+def _c_over_b(width: str) -> cells.Cell:
     """Say block metadata over a search by every thread, both of one width."""
 
     def cell(view: View, key: Key) -> str:

@@ -7,10 +7,9 @@ from matplotlib.figure import Figure
 from octopus_study.names import IMAGE_INPUTS, PIPELINE_METHODS, PIPELINES, SUBJECT
 from octopus_study.report import captions
 from octopus_study.report.charts import ratios
-from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, make_text
 from octopus_study.report.missing import absent
-from octopus_study.report.study import StudyReport
+from octopus_study.report.study import Chart, StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec
 from octopus_study.report.view import View, every_view

@@ -22,7 +22,6 @@ from octopus_study.measure.rows import COLUMNS, one_line
 from octopus_study.measure.statistics import mean_interval
 from octopus_study.names import AGAIN, POWER_SCOPES, POWER_SENSORS, PUBLISHED_PAIR, PUBLISHED_POWER, SUBJECT, human
 from octopus_study.report import captions
-from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import PUBLISHED, Frame, Key, Number, make_absent, make_number, make_text, published
 from octopus_study.report.machines import place_name, run_list, shown
 from octopus_study.report.runs import Run, cached
@@ -30,7 +29,7 @@ from octopus_study.report.samples import Group, groups, paired, pivot
 from octopus_study.report.selector import ALL_ROWS, PROVENANCE, either, where
 from octopus_study.report.studies import power_shown as look
 from octopus_study.report.studies.power_shown import BACK_TO_BACK, PACED, PAIRS, PARTS, STUDY
-from octopus_study.report.study import StudyReport
+from octopus_study.report.study import Chart, StudyReport
 from octopus_study.report.text import quantity_text
 from octopus_study.status import MethodStatus
 

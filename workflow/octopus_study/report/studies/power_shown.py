@@ -12,7 +12,6 @@ from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import BLACK, ORANGE, SKY
 from octopus_study.report.frame import PUBLISHED, Frame, Key, Number, published
 from octopus_study.report.tables import cells
-from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Row, Spec
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.view import View, views
@@ -81,7 +80,7 @@ def published_counts(frame: Frame, table: str = STUDY) -> list[int]:
     return sorted(number.n for number in numbers)
 
 
-def _cell(quantity: str, n: int | None = None) -> Cell:
+def _cell(quantity: str, n: int | None = None) -> cells.Cell:
     """Say a number, a wide one with its interval and a capped power with its mark; a letter where there is a reason for
     having none."""
 

@@ -14,7 +14,6 @@ from octopus_study.names import SCENES, SUBJECT, TILE_RULES, VARIANTS, stand_in
 from octopus_study.report import captions
 from octopus_study.report.charts import style
 from octopus_study.report.charts.palette import GREY, VERMILION
-from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, make_absent, make_number, make_text, published
 from octopus_study.report.measured import medians, share_of_bound
 from octopus_study.report.missing import no_run
@@ -22,9 +21,8 @@ from octopus_study.report.runs import Run
 from octopus_study.report.samples import groups, pivot
 from octopus_study.report.selector import ALL_ROWS, either, where
 from octopus_study.report.series import Series
-from octopus_study.report.study import StudyReport
+from octopus_study.report.study import Chart, StudyReport
 from octopus_study.report.tables import cells
-from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Row, Spec
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.view import KERNEL, View, views
@@ -231,7 +229,7 @@ def _scene_name(view: View, key: Key) -> str:
     return f"{SCENES[scene]}{sample}, {VARIANTS[variant]}"
 
 
-def _saved(rule: str) -> Cell:
+def _saved(rule: str) -> cells.Cell:
     """Say what a rule saves of the bytes, and how much sooner the rest is on the ground."""
 
     def cell(view: View, key: Key) -> str:

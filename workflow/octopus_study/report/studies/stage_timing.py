@@ -14,15 +14,13 @@ from octopus_study.names import BLACK, GREY, METHODS, QUANTITIES, SAVING_STEPS, 
 from octopus_study.report import captions
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import MACHINE_COLORS, MACHINE_MARKERS, METHOD_COLORS, STAGE_COLORS
-from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import PUBLISHED, Frame, Key, Number, joined, make_number, published
 from octopus_study.report.published import derived
 from octopus_study.report.runs import Run
 from octopus_study.report.samples import blocks, by_block, groups
 from octopus_study.report.selector import where
-from octopus_study.report.study import StudyReport
+from octopus_study.report.study import Chart, StudyReport
 from octopus_study.report.tables import cells
-from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.spec import Spec
 from octopus_study.report.tables.writers import Table
 from octopus_study.report.text import quantity_text
@@ -220,7 +218,7 @@ def stages(frame: Frame) -> Table:
     return Table(caption, header, rows, (0, 1), ("auto", "auto", *("1fr" for _ in sources)))
 
 
-def _of_launch(say: Callable[[Number], str]) -> Cell:
+def _of_launch(say: Callable[[Number], str]) -> cells.Cell:
     return lambda view, key: say(_launch(view, key.quantity))
 
 

@@ -18,7 +18,6 @@ from octopus_study.names import COST_PARTS, IMAGE_KERNELS, IMAGE_MIXES, STRATEGI
 from octopus_study.report import captions
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import BLACK, BLUE, COST_COLORS, VERMILION
-from octopus_study.report.charts.spec import Chart
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number, published
 from octopus_study.report.machines import kind
 from octopus_study.report.measured import floor_of, memory_gains, noise, speedup, spread
@@ -26,7 +25,7 @@ from octopus_study.report.missing import no_run
 from octopus_study.report.runs import Run, cached
 from octopus_study.report.samples import RESAMPLES, Group, blocks, groups, paired, pivot
 from octopus_study.report.selector import either, where
-from octopus_study.report.study import StudyReport
+from octopus_study.report.study import Chart, StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Spec, beside
 from octopus_study.report.tables.writers import MISSING, Table

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from octopus_study.report.frame import Frame, Key
 from octopus_study.report.tables import cells
-from octopus_study.report.tables.cells import Cell
 from octopus_study.report.tables.writers import Table
 from octopus_study.report.view import View, views
 
@@ -22,7 +21,7 @@ class Spec:
     label: Callable[[View, Key], str]
     # By head, what a cell says of a case; :mod:`octopus_study.report.tables.cells` makes the common ones. A list, made
     # from the numbers, may have a head twice.
-    columns: Mapping[str, Cell] | Callable[[Frame], Sequence[tuple[str, Cell]]]
+    columns: Mapping[str, cells.Cell] | Callable[[Frame], Sequence[tuple[str, cells.Cell]]]
     # The rows of a machine, as keys; a text among them is a heading. A machine without any has no section.
     cases: Callable[[View], Iterable[Key | str]]
     caption: str | Callable[[Frame], str]  # without the reasons for empty cells, which follow it
@@ -62,12 +61,12 @@ def _words(words: str | Callable[[Frame], str], frame: Frame) -> str:
     return words if isinstance(words, str) else words(frame)
 
 
-def _section(spec: Spec, view: View, columns: list[Cell]) -> list[Row]:
+def _section(spec: Spec, view: View, columns: list[cells.Cell]) -> list[Row]:
     lines = [case if isinstance(case, str) else _line(spec, view, case, columns) for case in spec.cases(view)]
     return [row for row in (spec.title(view), *lines, *spec.after(view)) if row] if lines else []
 
 
-def _line(spec: Spec, view: View, key: Key, columns: list[Cell]) -> list[str]:
+def _line(spec: Spec, view: View, key: Key, columns: list[cells.Cell]) -> list[str]:
     return [spec.label(view, key), *(cell(view, key) for cell in columns)]
 
 

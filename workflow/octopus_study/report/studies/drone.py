@@ -51,10 +51,8 @@ def facts(run: Run) -> Iterator[Number]:
     rows = run.rows[(run.rows["method"] == "clip") & run.rows["value"].notna()]
     for clip, chosen in rows.groupby("workload", sort=False):
         values = dict(zip(chosen["quantity"], chosen["value"], strict=True))
-        key, source = (
-            run.key(f"clips.{clip}"),
-            run.from_rows(chosen["dataset"].iat[0], f"workload={clip}, method=clip"),
-        )
+        key = run.key(f"clips.{clip}")
+        source = run.from_rows(chosen["dataset"].iat[0], f"workload={clip}, method=clip")
         if values.get("frames") and "detections" in values:
             count = values["detections"]
             yield make_number(key.but(quantity="detections"), source, "count", count)

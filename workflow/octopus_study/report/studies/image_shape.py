@@ -144,10 +144,8 @@ def widths(run: Run) -> Iterator[Number]:
             }
             if len(peaks) >= _LEAST_WIDTHS and (subset == "all" or len(peaks) < len(step.peaks)):
                 key = run.key(f"linearity.{step.model}.{step.name}", method=subset, quantity="r2")
-                r2, note = (
-                    slope(list(peaks), list(peaks.values())).r2,
-                    f"line of Theil and Sen through {len(peaks)} widths",
-                )
+                r2 = slope(list(peaks), list(peaks.values())).r2
+                note = f"line of Theil and Sen through {len(peaks)} widths"
                 yield make_number(key, step.source, "fraction", r2, note=note)
         if step.model == MODEL:
             for width in set(JUMP) & set(step.peaks):

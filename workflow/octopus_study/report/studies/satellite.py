@@ -60,6 +60,7 @@ _PLACES = {
     "tiling": {"scene_downlink_time": "s", "processing_share": "fraction"},
     "greenland": {"tiles": "count"} | _KEPT | _GAINS,
 }
+_WHOLE = "(processing + downlink of the kept tiles)"
 
 
 def scenes(view: View) -> list[Key]:
@@ -155,19 +156,11 @@ def _rule(run: Run, frame: Frame, tiles: Number, rule: str) -> Iterator[Number]:
         ([kept / tiles.value], "tiles / tiles"),
         ([1 - size / whole], "1 - kept bytes / bytes of the scene"),
         (times, f"end_to_end of {SUBJECT}, host"),
-        (
-            [everything / time for time in (value, high, low)],
-            "downlink of the scene / (processing + downlink of the kept tiles)",
-        ),
-        (
-            [time / 1000 / (sent + time / 1000) for time in times],
-            "processing / (processing + downlink of the kept tiles)",
-        ),
+        ([everything / time for time in (value, high, low)], f"downlink of the scene / {_WHOLE}"),
+        ([time / 1000 / (sent + time / 1000) for time in times], f"processing / {_WHOLE}"),
     )
-    counted = _counted(tiles, rule)
-    timed = either(
-        [counted, where(workload=tiles.workload, n=tiles.n, method=SUBJECT, layer="host", quantity="end_to_end")]
-    )
+    counted, own = _counted(tiles, rule), {"method": SUBJECT, "layer": "host", "quantity": "end_to_end"}
+    timed = either([counted, where(workload=tiles.workload, n=tiles.n, **own)])
     for (name, unit), (ends, note) in zip(_GAINS.items(), values, strict=True):
         if math.isfinite(ends[0]):
             source = tiles.source._replace(selector=timed if len(ends) > 1 else counted)

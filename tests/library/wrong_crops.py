@@ -69,7 +69,7 @@ ROWS = [
         ([], same(boxes=np.empty((0, 4)))), (np.empty((0, 4), np.int16), same(boxes=np.empty((0, 4)))),
         (tuple(map(tuple, BOXES.tolist())), same()), (BOXES.astype(np.float16), same()), (BOXES.astype(">f8"), same()),
         (SimpleNamespace(xyxy=BOXES), same()), (torch(lambda t: t.from_numpy(BOXES), "tensor"), same()),
-        ([[-0.3, 1, 5, 4]], same(boxes=[[0, 1, 5, 4]])),
+        ([[-0.3, 1, 5, 4]], same(boxes=[[0, 1, 5, 4]])), (Later(lambda: Exported(BOXES), name="DLPack"), same()),
         ([[-(2**40), -1e30, 2**40, 1e30]], same(boxes=[[0, 0, 8, 6]]))),
     *rows("crop_resize", several, "frame_index",
         (None, "several frames (F, H, W, C) need frame_index"),

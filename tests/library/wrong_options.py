@@ -116,7 +116,7 @@ ROWS = [
     *rows("crop_resize", crop, "stream", (5, "works on the CPU; leave stream out")),
     *rows("crop_resize", crop, "device",
         ("gpu", "device='gpu' is unknown; use one of auto, cpu, cuda"), (None, "device=None is unknown"),
-        (b"cpu", "device=b'cpu' is unknown"), ("cuda:0", NO_GPU), ("cpu:0", same()),
+        (b"cpu", "device=b'cpu' is unknown"), ("cuda:0", NO_GPU), ("cpu:0", same()), (np.str_("cpu"), same()),
         (torch(lambda t: t.device("cpu"), "device(cpu)"), same()),
         (torch(lambda t: t.device("cuda"), "device(cuda)"), NO_GPU),
         (torch(lambda t: t.device("meta"), "device(meta)"), "device=device(type='meta') is unknown")),

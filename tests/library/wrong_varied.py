@@ -69,7 +69,7 @@ ROWS = [
         (QUADS * NAN, "is NaN, or infinite"), (QUADS * 1e9, "reaches further than 16777216 pixels"),
         (QUADS[0], "a single quadrilateral is boxes[None]"),
         (QUADS > 1, "boxes must be integers or floats, found bool"), (QUADS.astype(np.int64), same()),
-        (QUADS.tolist(), same()), (QUADS[:0], Equal(PLAIN[:0]))),
+        (QUADS.tolist(), same()), (tuple(map(tuple, QUADS.tolist())), same()), (QUADS[:0], Equal(PLAIN[:0]))),
     *rows("crop_resize", quads, "**",
         ({"edge": "image"}, "quadrilaterals, which take no edge"), ({"antialias": True}, "which take no antialias"),
         ({"letterbox": True}, "which take no letterbox"),

@@ -284,21 +284,6 @@ def wait_for(child, seconds=60):
     return "it hangs"
 
 
-def test_workers_of_a_data_loader_crop_after_a_call_in_the_parent():
-    torch = pytest.importorskip("torch")
-
-    class Crops(torch.utils.data.Dataset):
-        def __len__(self):
-            return 6
-
-        def __getitem__(self, index):
-            return octopus.crop_resize(FRAME, BOXES[index : index + 1], (16, 16), device="cpu")[0]
-
-    own = np.stack([Crops()[index] for index in range(6)])
-    batches = list(torch.utils.data.DataLoader(Crops(), batch_size=3, num_workers=2, timeout=120))
-    assert np.array_equal(torch.cat(batches).numpy(), own)
-
-
 def test_many_threads_get_the_same_bits():
     expected = crops()
     with ThreadPoolExecutor(8) as pool:

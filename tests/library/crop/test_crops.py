@@ -4,7 +4,6 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from cases.crops import BOXED, PAD_MODES, Crops, random_frame, usable
-from exported import Exported
 from hypothesis import given, settings
 
 from octopus import CropPlan, InputError, crop_resize, map_back, rotated_boxes
@@ -216,12 +215,6 @@ def test_boxes_maps_flips_and_an_index_may_be_of_any_numbers(kind):
     flips = np.asarray([1, 0], bool if kind is np.uint8 else number.dtype if hasattr(number, "dtype") else int)
     for form in (flips, flips.astype(flips.dtype.newbyteorder())):
         assert np.array_equal(crops(FRAME, boxes, 8, flip=form), crops(FRAME, boxes, 8, flip=[1, 0]))
-
-
-def test_arrays_that_offer_dlpack_alone_are_understood_without_a_copy():
-    boxes, out = np.array([[1, 2, 30, 40]], np.float32), np.full((1, 3, 8, 8), np.nan, np.float32)
-    assert crops(Exported(FRAME), Exported(boxes), (8, 8), out=out) is out
-    assert np.array_equal(out, crops(FRAME, boxes, (8, 8)))
 
 
 def test_no_boxes_give_an_empty_result_and_transform():

@@ -157,10 +157,9 @@ def test_bounding_boxes_are_read_by_their_format(layout):
     tv_tensors = pytest.importorskip("torchvision.tv_tensors")
     x1, y1, x2, y2 = torch.from_numpy(BOXES).unbind(1)
     values = {
-        "XYXY": [x1, y1, x2, y2],
-        "XYWH": [x1, y1, x2 - x1, y2 - y1],
+        "XYXY": [x1, y1, x2, y2], "XYWH": [x1, y1, x2 - x1, y2 - y1],
         "CXCYWH": [(x1 + x2) / 2, (y1 + y2) / 2, x2 - x1, y2 - y1],
-    }[layout]
+    }[layout]  # fmt: skip
     boxes = tv_tensors.BoundingBoxes(torch.stack(values, 1), format=layout, canvas_size=(40, 60))
     assert np.array_equal(crop_resize(FRAME, boxes, (8, 8), **OPTIONS), RIGHT)
     assert np.array_equal(PLAN.run(torch.from_numpy(FRAME), boxes).numpy(), RIGHT)

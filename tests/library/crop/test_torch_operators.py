@@ -43,6 +43,9 @@ CALLS = [
 ]
 
 
+whole = partial(torch.compile, backend="eager", fullgraph=True)
+
+
 def several(answer):
     return [answer] if isinstance(answer, torch.Tensor) else list(answer)
 
@@ -89,7 +92,7 @@ def test_the_operators_are_as_torch_wants_them(call, monkeypatch):
 
 
 def test_the_number_of_boxes_may_change_in_one_graph():
-    layer = torch.compile(operators.CropResize(8, scale=255), backend="eager", fullgraph=True, dynamic=True)
+    layer = whole(operators.CropResize(8, scale=255), dynamic=True)
     for count in (3, 2, 1):
         assert_same(layer(FRAME, BOXES[:count]), operators.CropResize(8, scale=255)(FRAME, BOXES[:count]))
 
@@ -117,34 +120,29 @@ def test_an_exported_module_crops():
 ], ids=["boxes", "frame", "layout", "crop", "sizes", "rule", "limits", "tensor", "dtype"])  # fmt: skip
 def test_errors_come_while_compiling(call, message):
     with pytest.raises(Exception, match=message):
-        torch.compile(call, backend="eager", fullgraph=True)()
+        whole(call)()
 
 
 def test_a_frame_of_many_channels_may_have_any_height():
     frame = torch.from_numpy(RNG.integers(0, 256, (40, 60, 8), np.uint8))
-    compiled = torch.compile(
-        lambda f: operators.crop_resize(f, BOXES, 8), backend="eager", fullgraph=True, dynamic=True
-    )
+    compiled = whole(lambda f: operators.crop_resize(f, BOXES, 8), dynamic=True)
     for height in (40, 39):
         assert_same(compiled(frame[:height]), operators.crop_resize(frame[:height], BOXES, 8))
 
 
 def test_numbers_of_numpy_and_counts_may_be_compiled():
     layer = operators.CropResize(8, mean=np.array([1.0, 2.0, 3.0]), std=np.float32(2))
-    compiled = torch.compile(layer, backend="eager", fullgraph=True)
+    compiled = whole(layer)
     assert torch.equal(compiled(FRAME, BOXES, count=2)[:2], layer(FRAME, BOXES)[:2])
-    half = torch.compile(
-        lambda: operators.crop_resize(FRAME, BOXES, FRAME.shape[0] // 5), backend="eager", fullgraph=True
-    )
+    half = whole(lambda: operators.crop_resize(FRAME, BOXES, FRAME.shape[0] // 5))
     assert half().shape == (3, 3, 8, 8)
 
 
 def test_gradients_are_refused():
     frame = FRAME.float().requires_grad_()
-    with pytest.raises(InputError, match="no gradient"):
-        operators.crop_resize(frame, BOXES, 8)
-    with pytest.raises(InputError, match="no gradient"):
-        torch.ops.octopus.crop_resize(frame, BOXES, [8, 8])
+    for call in (operators.crop_resize, torch.ops.octopus.crop_resize):
+        with pytest.raises(InputError, match="no gradient"):
+            call(frame, BOXES, [8, 8])
     with pytest.raises(Exception, match="no gradient"):
         torch.compile(lambda f: operators.crop_resize(f, BOXES, 8).sum(), backend="aot_eager")(frame).backward()
 

@@ -35,12 +35,6 @@ def test_random_quadrilaterals_are_exact_in_a_large_frame():
         assert np.abs(found - right).max() <= EXACT
 
 
-def test_corners_may_come_as_any_sequence():
-    quads = quads_of(40, 60)[:2].tolist()
-    found = [crop_resize(FRAMES[0], kind(map(kind, quads)), (8, 8), device="cpu") for kind in (list, tuple)]
-    assert np.array_equal(*found) and found[0].shape == (2, 3, 8, 8)
-
-
 def test_points_come_back_to_the_corners_and_where_samples_were_taken():
     quads, size = quads_of(40, 60), (7, 12)
     corners = map_back(np.tile([[0, 0], [12, 0], [12, 7], [0, 7]], (len(quads), 1, 1)), quads, size)

@@ -25,14 +25,12 @@ ARITHMETIC = 2e-4  # float32 coefficients, whose terms reach 547, against float6
 
 def video(form, matrix="bt709", range="limited", height=HEIGHT, width=WIDTH, seed=0):
     """All values that 8 or 10 bits have, in rows that are further apart than their length."""
-    shift = 64 if form is P010 else 1
-    dice, top, dtype = (
+    dice, (top, unit, dtype) = (
         np.random.default_rng(seed),
-        256 * (4 if shift > 1 else 1),
-        np.uint16 if shift > 1 else np.uint8,
+        (1024, 64, np.uint16) if form is P010 else (256, 1, np.uint8),
     )
-    y = (dice.integers(0, top, (height, width + 7)) * shift).astype(dtype)[:, :width]
-    uv = (dice.integers(0, top, (height // 2, width + 20)) * shift).astype(dtype)[:, :width]
+    y = (dice.integers(0, top, (height, width + 7)) * unit).astype(dtype)[:, :width]
+    uv = (dice.integers(0, top, (height // 2, width + 20)) * unit).astype(dtype)[:, :width]
     return form(y, uv, matrix=matrix, range=range)
 
 
@@ -190,18 +188,6 @@ def test_planes_may_offer_dlpack_and_nothing_else(form, kind):
         assert np.array_equal(crop_resize(exported, BOXES, 8, device="cpu"), right)
 
 
-def test_a_surface_is_cut_into_its_planes():
-    """Luma and chroma one below the other, (3H/2, W), as one exporter, at a pitch."""
-    frame = video(NV12)
-    surface = np.empty((HEIGHT * 3 // 2, WIDTH + 10), np.uint8)[:, :WIDTH]
-    surface[:HEIGHT], surface[HEIGHT:] = frame.y, frame.uv
-    whole = np.from_dlpack(Exported(surface))
-    cut = NV12(whole[:HEIGHT], whole[HEIGHT:], **named(frame))
-    assert np.shares_memory(cut.uv, surface)
-    right = crop_resize(frame, BOXES, 8, device="cpu")
-    assert np.array_equal(crop_resize(cut, BOXES, 8, device="cpu"), right)
-
-
 def on_gpu(shape, dtype, address, pitch):
     """A plane of which nothing is read but where it lies."""
     there = {"shape": shape, "typestr": np.dtype(dtype).str, "data": (address, False), "version": 3}
@@ -214,15 +200,11 @@ def on_gpu(shape, dtype, address, pitch):
 def test_planes_on_the_gpu_may_have_the_shapes_of_pynvvideocodec(form):
     """Luma (H, W, 1) and chroma (H/2, W/2, 2), by `__cuda_array_interface__` alone."""
     item = 2 if form is P010 else 1
-    flat, deep = (
-        frame_view(
-            form(
-                on_gpu(luma, f"u{item}", 8192, 16 * item), on_gpu(chroma, f"u{item}", 4096, 32 * item),
-                matrix="bt709", range="full",
-            )
-        )
+    planes = [
+        (on_gpu(luma, f"u{item}", 8192, 16 * item), on_gpu(chroma, f"u{item}", 4096, 32 * item))
         for luma, chroma in (((6, 8), (3, 8)), ((6, 8, 1), (3, 4, 2)))
-    )  # fmt: skip
+    ]
+    flat, deep = (frame_view(form(*pair, matrix="bt709", range="full")) for pair in planes)
     assert flat.layout == deep.layout and (deep.pointer, deep.chroma.pointer) == (8192, 4096)
     assert deep.strides == (16 * item, item, 0) and deep.chroma.strides == (32 * item, 2 * item, item)
 

@@ -8,6 +8,7 @@ where values go on behind the last offset.
 import json
 import os
 import sys
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -63,10 +64,8 @@ def limits():
     source[np.arange(len(numbers)), np.arange(len(numbers)) % 4] = numbers
     source = source.ravel()
     with np.errstate(all="ignore"):
-        found = [
-            gamma("block_search", shape, source, np.zeros_like(source), offsets, exponents)
-            for shape in ((1, 1), (4, 1))
-        ]
+        call = partial(gamma, source=source, offsets=offsets, exponents=exponents)
+        found = [call("block_search", shape, out=np.zeros_like(source)) for shape in ((1, 1), (4, 1))]
         right = (source.astype(np.float64) ** np.repeat(exponents, 4).astype(np.float64)).astype(np.float32)
     near = np.isclose(found[0], right, rtol=1e-4, atol=1e-44, equal_nan=True)
     return [LIMITS[i // 4] for i in np.flatnonzero(~near)], bool(np.array_equal(*found, equal_nan=True))

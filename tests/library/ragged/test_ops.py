@@ -26,13 +26,6 @@ def sequences(offsets):
 IMAGES, OFFSETS = batch_of((4, 5), (2, 2)), np.array([0, 5, 6])
 
 
-def test_one_number_counts_for_all_items_and_sequences_need_no_shape():
-    batch = RaggedBatch.from_offsets(np.arange(10, dtype=np.float32), [0, 3, 3, 10])
-    assert ops.multiply(batch, 2, device="cpu").values.tolist() == [2.0 * i for i in range(10)]
-    result = ops.threshold(batch, [1.0, 0.0, 8.0], device="cpu")
-    assert result.values.tolist() == [0, 0, 1, 0, 0, 0, 0, 0, 0, 1] and len(result) == 3
-
-
 def test_a_million_items_and_none():
     lengths = np.random.default_rng(2).integers(0, 3, 1_000_000)
     offsets = np.concatenate([[0], np.cumsum(lengths)])

@@ -9,11 +9,9 @@ from octopus import InputError, RaggedBatch
 from octopus.ragged import ops
 
 NUMBERS = {
-    "float32": st.floats(width=32, allow_nan=False),
-    "float64": st.floats(allow_nan=False),
-    "uint8": st.integers(0, 255),
-    "int64": st.integers(-(2**63), 2**63 - 1),
-}
+    "float32": st.floats(width=32, allow_nan=False), "float64": st.floats(allow_nan=False),
+    "uint8": st.integers(0, 255), "int64": st.integers(-(2**63), 2**63 - 1),
+}  # fmt: skip
 
 
 @pytest.fixture

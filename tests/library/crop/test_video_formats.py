@@ -25,10 +25,8 @@ ARITHMETIC = 2e-4  # float32 coefficients, whose terms reach 547, against float6
 
 def video(form, matrix="bt709", range="limited", height=HEIGHT, width=WIDTH, seed=0):
     """All values that 8 or 10 bits have, in rows that are further apart than their length."""
-    dice, (top, unit, dtype) = (
-        np.random.default_rng(seed),
-        (1024, 64, np.uint16) if form is P010 else (256, 1, np.uint8),
-    )
+    top, unit, dtype = (1024, 64, np.uint16) if form is P010 else (256, 1, np.uint8)
+    dice = np.random.default_rng(seed)
     y = (dice.integers(0, top, (height, width + 7)) * unit).astype(dtype)[:, :width]
     uv = (dice.integers(0, top, (height // 2, width + 20)) * unit).astype(dtype)[:, :width]
     return form(y, uv, matrix=matrix, range=range)

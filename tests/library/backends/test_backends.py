@@ -21,8 +21,7 @@ def no_gpu(monkeypatch):
 
 
 def test_auto_is_the_cpu_without_a_gpu(no_gpu):
-    assert backends.resolve("auto") == "cpu"
-    assert backends.resolve("cpu") == "cpu"
+    assert backends.resolve("auto") == backends.resolve("cpu") == "cpu"
     with pytest.raises(DeviceError, match="'cuda' was asked for, but no GPU is usable: there is none"):
         backends.resolve("cuda")
 
@@ -54,23 +53,12 @@ def test_a_driver_older_than_the_packages_is_said(offered, words, monkeypatch):
     assert (device.outdated() or "").startswith(words) and bool(device.outdated()) == bool(words)
 
 
-def test_streams_of_other_things_are_refused():
+def test_streams_of_other_libraries_are_known_and_other_things_refused():
+    torch, cupy, protocol = ({"cuda_stream": 7}, {"ptr": 8}, {"__cuda_stream__": lambda: (0, 9)})
+    others = [SimpleNamespace(**stream) for stream in (torch, cupy, protocol)]
+    assert [device._handle(stream) for stream in (None, 5, *others)] == [0, 5, 7, 8, 9]
     with pytest.raises(InputError, match="pass a CUDA stream"):
         device._handle("stream 0")
-
-
-def test_handles_of_other_libraries_streams():
-    class Torch:
-        cuda_stream = 7
-
-    class CuPy:
-        ptr = 8
-
-    class Protocol:
-        def __cuda_stream__(self):
-            return 0, 9
-
-    assert [device._handle(stream) for stream in (None, 5, Torch(), CuPy(), Protocol())] == [0, 5, 7, 8, 9]
 
 
 def test_compiled_text_is_kept_whole_or_not_at_all(tmp_path, monkeypatch):
@@ -105,13 +93,10 @@ def test_importing_octopus_is_light():
     ("the GPU is gone", RuntimeError, "the GPU is gone"),
 ])  # fmt: skip
 def test_memory_that_a_gpu_lacks_is_said_and_other_errors_pass(monkeypatch, words, error, said):
-    class Device:
-        default_stream = None
+    def allocate(nbytes, stream):
+        raise RuntimeError(words)
 
-        def allocate(self, nbytes, stream):
-            raise RuntimeError(words)
-
-    monkeypatch.setattr(memory, "current", Device)
+    monkeypatch.setattr(memory, "current", lambda: SimpleNamespace(default_stream=None, allocate=allocate))
     monkeypatch.setattr(memory, "free_bytes", lambda: 7)
     with pytest.raises(error, match=said):
         memory.allocate(1000)

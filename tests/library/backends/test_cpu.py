@@ -49,7 +49,6 @@ import numpy as np, octopus, sys
 octopus.crop_resize(np.zeros((1080, 1920, 3), np.uint8), [[10, 10, 60, 90]], mean=127.5, std=127.5, device="cpu")
 print(time.perf_counter() - started, "numba" in sys.modules)
 """
-# By the kernel that takes least time to compile.
 FIRST_MEAN = """
 import numpy as np, octopus, sys
 octopus.tile_means(np.zeros((9, 9), np.uint8), [[0, 0, 5, 5]], device="cpu")

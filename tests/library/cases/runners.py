@@ -9,24 +9,20 @@ from octopus import NV12, P010, RaggedBatch
 
 
 class Cpu:
-    """Arrays stay where they are."""
+    """Answers of calls, by the function or by a plan, on the host; `put` takes arrays to the device, `get` back."""
 
     device = "cpu"
 
     def put(self, array: Any) -> Any:
-        """An array of the host on the runner's device."""
         return array
 
     def get(self, array: Any) -> np.ndarray:
-        """The other way."""
         return array
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """New memory of the device."""
         return np.zeros(shape, dtype)
 
     def crops(self, call: crops.Crops, boxes_there: bool) -> Any:
-        """The answer of a call, by the function or by a plan."""
         frame, options = call.frame, dict(call.options)
         if isinstance(frame, NV12 | P010):
             planes = self.put(frame.y), self.put(frame.uv)
@@ -46,7 +42,6 @@ class Cpu:
         return tuple(map(self.get, answer)) if isinstance(answer, tuple) else self.get(answer)
 
     def images(self, call: images.Pictures, planned: bool) -> Any:
-        """The answer of a call, by the function or by a plan."""
         if call.form == "ragged":
             batch = RaggedBatch.from_list(call.images)
             given = RaggedBatch(self.put(batch.values), batch.offsets, batch.shapes)
@@ -56,12 +51,10 @@ class Cpu:
         return tuple(map(self.get, answer)) if isinstance(answer, tuple) else self.get(answer)
 
     def ragged(self, call: ragged.Operation, planned: bool) -> np.ndarray:
-        """The values of the answer."""
         batch = call.batch
         return self.get(call.call(batch.like(self.put(batch.values)), planned, device=self.device))
 
     def tiles(self, call: tiles.Tiles, kind: str, tiles_there: bool) -> tuple[Any, np.ndarray]:
-        """Flags and means."""
         given = self.put(np.asarray(call.tiles)) if tiles_there else call.tiles
         flags, means = call.call(self.put(call.image), given, kind, device=self.device)
         return None if flags is None else self.get(flags), self.get(means)

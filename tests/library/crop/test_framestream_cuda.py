@@ -64,8 +64,7 @@ def test_buffers_are_page_locked_and_bad_boxes_change_nothing():
 
     stream = FrameStream(VIDEO[0], 8, SIZE, device="cuda")
     buffer = stream.buffer()
-    status, _ = driver.cuMemHostGetFlags(buffer.ctypes.data)
-    assert not status
+    assert not driver.cuMemHostGetFlags(buffer.ctypes.data)[0]
     buffer[...] = VIDEO[0]
     with pytest.raises(InputError):
         stream.submit([[961, 0, 962, 5]])

@@ -55,11 +55,3 @@ def test_lists_and_integers_and_no_items(transform):
     assert map_back([[0, 0], [1, 1], [2, 2]], transform).shape == (3, 2)
     assert map_back(np.zeros((3, 2), int), transform).dtype.kind == "f"
     assert map_back(np.empty((0, 7, 4)), np.empty((0, 4), np.float32)).shape == (0, 7, 4)
-
-
-def test_detections_in_one_flat_array_take_the_rows_of_their_items(transform):
-    item = np.array([0, 0, 2])
-    boxes = np.array([[0, 0, 10, 10], [5, 5, 9, 9], [30, 30, 40, 40.0]])
-    found = map_back(boxes, transform[item])
-    grouped = map_back(np.stack([boxes] * 3), transform)
-    assert np.array_equal(found, grouped[item, [0, 1, 2]])

@@ -24,9 +24,7 @@ def test_what_goes_in_comes_out(items):
     for index, item in enumerate(items):
         item.fill(index)
     batch = RaggedBatch.from_list(items)
-    assert len(batch) == len(items)
-    assert batch.dtype == np.float32
-    assert batch.offsets[-1] == sum(item.size for item in items)
+    assert batch.dtype == np.float32 and batch.offsets[-1] == sum(item.size for item in items)
     for found, item in zip(batch.to_list(), items, strict=True):
         assert np.array_equal(found, item)
 
@@ -54,8 +52,7 @@ def test_a_batch_may_be_empty():
 def test_padding_puts_every_item_into_its_corner(items):
     batch = RaggedBatch.from_list(items)
     padded = batch.to_padded(fill=-3)
-    assert padded.shape == (len(items), *np.max([item.shape for item in items], axis=0))
-    assert padded.dtype == batch.dtype
+    assert padded.shape == (len(items), *np.max([item.shape for item in items], axis=0)) and padded.dtype == batch.dtype
     for found, item in zip(padded, items, strict=True):
         height, width = item.shape
         assert np.array_equal(found[:height, :width], item)
@@ -83,8 +80,7 @@ def test_other_values_of_the_same_items():
     batch = RaggedBatch.from_list([np.zeros((2, 2)), np.ones((1, 3))])
     values = np.arange(7, dtype=np.uint8)
     other = batch.like(values)
-    assert other.values is values
-    assert other.offsets is batch.offsets
+    assert other.values is values and other.offsets is batch.offsets
     assert (other.dtype, batch.dtype) == (np.uint8, np.float64)
     assert other[1].tolist() == [[4, 5, 6]]
 

@@ -34,12 +34,10 @@ def test_nested_tensors_come_back(drawn, offsets, data):
     assert (len(batch), batch.shapes, batch.inner) == (len(items), None, inner)
     assert batch.values.data_ptr() == nested.values().data_ptr()
     for found, item in zip(batch, items, strict=True):
-        assert found.array.tobytes() == item.tobytes()
-        assert found.shape == item.shape
+        assert found.array.tobytes() == item.tobytes() and found.shape == item.shape
     assert batch.to_padded().shape == (len(items), max(lengths), *inner)
     back = batch.to_torch()
-    assert back.offsets() is nested.offsets()
-    assert back.values().shape == nested.values().shape
+    assert back.offsets() is nested.offsets() and back.values().shape == nested.values().shape
     assert back.values().data_ptr() == nested.values().data_ptr()
 
 
@@ -92,11 +90,9 @@ def test_offsets_of_the_host_follow_values_to_the_gpu():
 
 def test_a_list_of_tensors_becomes_tensors():
     batch = RaggedBatch.from_list([Tensor(np.ones((2, 3))), Tensor(np.zeros((1, 2)))])
-    assert isinstance(batch.values, Tensor)
-    assert batch[1].shape == (1, 2)
+    assert isinstance(batch.values, Tensor) and batch[1].shape == (1, 2)
     padded = batch.to_padded(fill=5)
-    assert isinstance(padded, Tensor)
-    assert padded.array[1].tolist() == [[0, 0, 5], [5, 5, 5]]
+    assert isinstance(padded, Tensor) and padded.array[1].tolist() == [[0, 0, 5], [5, 5, 5]]
 
 
 def small(**options) -> Nested:

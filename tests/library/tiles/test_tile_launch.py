@@ -35,12 +35,6 @@ def test_images_are_read_from_the_multiple_of_16_before_them_and_few_launches_ar
     assert len(plan.engine._launches) <= 3
 
 
-def test_the_word_of_the_driver_for_a_launch_that_it_refuses(gpu):
-    gpu.statuses["launch"] = 701
-    with pytest.raises(RuntimeError, match=r"LAUNCH_OUT_OF_RESOURCES|error 701"):
-        keep_tiles(gpu.put(IMAGE), TILES, 0.5)
-
-
 def test_a_large_tile_among_small_ones_is_shared_by_many_blocks(gpu):
     tiles = np.vstack([[0, 0, 1000, 900], np.tile([5, 5, 6, 6], (3000, 1))])
     keep_tiles(np.zeros((900, 1000), np.uint8), tiles, 0.1, device="cuda")

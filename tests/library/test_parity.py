@@ -147,25 +147,22 @@ OTHERS = {
     ("antialias=True", "PyTorch: `interpolate` with `antialias=True`"): lambda: interpolate(antialias=True),
     ("antialias=True", "torchvision: `resize` with `antialias=True`"): torchvision_antialias,
     ('antialias=True, dtype="uint8"', "PIL: `resize` in 8 bits"): lambda: each(pil, np.uint8),
-    ("letterbox=True", "OpenCV: `resize` and `copyMakeBorder`, sizes as of Ultralytics' `LetterBox`"): lambda: each(
-        opencv_letterbox
-    ),
+    ("letterbox=True", "OpenCV: `resize` and `copyMakeBorder`, sizes as of Ultralytics' `LetterBox`"):
+        lambda: each(opencv_letterbox),
     ('filter="nearest"', "OpenCV: `INTER_NEAREST_EXACT`"): lambda: opencv(cv2.INTER_NEAREST_EXACT),
     ('filter="nearest"', "PyTorch: `nearest-exact`"): lambda: interpolate("nearest-exact"),
     ('filter="nearest"', "PIL: `NEAREST`"): lambda: each(lambda crop: pil(crop, Image.Resampling.NEAREST), np.uint8),
     ('filter="bicubic"', "OpenCV: `INTER_CUBIC` of the float32 crop"): lambda: opencv(cv2.INTER_CUBIC),
     ('filter="bicubic"', "PyTorch: bicubic `interpolate` of the float32 crop"): lambda: interpolate("bicubic"),
     ("affine maps as the boxes", "OpenCV: `warpAffine` with `WARP_INVERSE_MAP`"): opencv_warped,
-    ("affine maps as the boxes", "float64: the definition"): lambda: reference.warp(
-        FRAME, MAPS, SIZE, np.zeros(3), np.ones(3), "NHWC"
-    ),
-    ("NV12 as the frame", "OpenCV: `cvtColor`, then `resize`"): lambda: opencv(
-        frame=cv2.cvtColor(CODED, cv2.COLOR_YUV2RGB_NV12)
-    ),
+    ("affine maps as the boxes", "float64: the definition"):
+        lambda: reference.warp(FRAME, MAPS, SIZE, np.zeros(3), np.ones(3), "NHWC"),
+    ("NV12 as the frame", "OpenCV: `cvtColor`, then `resize`"):
+        lambda: opencv(frame=cv2.cvtColor(CODED, cv2.COLOR_YUV2RGB_NV12)),
     ("NV12 as the frame", "FFmpeg: `swscale`, then `resize`"): ffmpeg,
     ("NV12 as the frame", "float64: the definition"): lambda: definition(PLANES),
     ("P010 as the frame", "float64: the definition"): lambda: definition(DEEP),
-}
+}  # fmt: skip
 # What isn't an option; everything else of the first column is.
 INPUTS = {
     "the defaults": (FRAME, BOXES),

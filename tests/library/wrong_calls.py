@@ -18,6 +18,9 @@ class Later(NamedTuple):
     package: str = ""
     name: str = ""
 
+    def made(self) -> Any:
+        return self.make(*([pytest.importorskip(self.package)] if self.package else []))
+
     def __repr__(self) -> str:
         return self.name
 
@@ -86,7 +89,7 @@ def read_only(array):
 
 def ready(given: dict[str, Any]) -> dict[str, Any]:
     """The arguments, those made that need a package."""
-    return {name: _made(value) for name, value in given.items()}
+    return {name: value.made() if isinstance(value, Later) else value for name, value in given.items()}
 
 
 def equal(found: Any, right: Any, within: float = 0.0) -> bool:
@@ -96,17 +99,9 @@ def equal(found: Any, right: Any, within: float = 0.0) -> bool:
     if isinstance(found, RaggedBatch):
         return found.offsets.tolist() == right.offsets.tolist() and equal(found.values, right.values)
     found, right = np.asarray(found), np.asarray(right)
-    return (
-        found.shape == right.shape
-        and found.dtype == right.dtype
-        and (np.allclose(found, right, 0, within) if within else np.array_equal(found, right, found.dtype.kind == "f"))
-    )
-
-
-def _made(value: Any) -> Any:
-    if not isinstance(value, Later):
-        return value
-    return value.make(*([pytest.importorskip(value.package)] if value.package else []))
+    if found.shape != right.shape or found.dtype != right.dtype:
+        return False
+    return np.allclose(found, right, 0, within) if within else np.array_equal(found, right, found.dtype.kind == "f")
 
 
 def _shown(value: Any) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gpu import host, overwrite_freed_memory, refuse_allocation, slow_stream, synchronize
 
-from octopus import InputError, RaggedBatch, images
+from octopus import InputError, images
 from octopus.arrays import staging
 from octopus.backends.cuda import memory
 from octopus.backends.cuda.device import current
@@ -28,19 +28,13 @@ def uploaded(given):
     return [memory.upload(image) for image in given]
 
 
-def host_of(answer):
-    if isinstance(answer, tuple):
-        return tuple(map(host_of, answer))
-    return host_of(answer.values) if isinstance(answer, RaggedBatch) else host(answer)
-
-
 def assert_same(found, expected, atol):
     synchronize()
     if isinstance(expected, tuple):
         for one, other in zip(found, expected, strict=True):
             assert_same(one, other, atol)
         return
-    found, expected = host_of(found), host_of(expected)
+    found, expected = host(found), host(expected)
     assert found.dtype == expected.dtype and found.shape == expected.shape
     np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), atol=atol, rtol=1e-3)
 

@@ -29,6 +29,11 @@ FORMS = {
 }
 
 
+def packing(given, **options):
+    found = look(given)
+    return found, upload.Packing(found, geometry_of(found), **options)
+
+
 @pytest.mark.parametrize(("piece", "thread"), [(8, 7), (1 << 19, 7), (8, 1 << 22)])
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("form", FORMS)
@@ -37,9 +42,7 @@ def test_images_are_packed_one_after_the_other(form, threads, piece, thread, set
     monkeypatch.setattr(upload, "PIECE_BYTES", piece)
     monkeypatch.setattr(upload, "THREAD_BYTES", thread)
     given = FORMS[form](pixels())
-    found = look(given)
-    geometry = geometry_of(found)
-    packed = upload.Packing(found, geometry, as_they_lie=True, begin=5)
+    found, packed = packing(given, as_they_lie=True, begin=5)
     memory = np.full(packed.nbytes, 7, np.uint8)
     whole, told = [], []
 
@@ -56,7 +59,7 @@ def test_images_are_packed_one_after_the_other(form, threads, piece, thread, set
         assert np.array_equal(np.ndarray(image.shape, np.uint8, memory, begin, strides), image)
     assert (memory[:5] == 7).all()
     assert packed.nbytes <= 5 + sum(image.size + upload.ALIGNMENT for image in arrays)
-    packed = upload.Packing(found, geometry, as_they_lie=False)
+    found, packed = packing(given, as_they_lie=False)
     memory = np.full(packed.nbytes, 7, np.uint8)
     packed.copy(found, memory)
     assert np.array_equal(memory, np.concatenate([image.ravel() for image in arrays]))
@@ -66,8 +69,7 @@ def test_pixels_of_four_bytes_become_three_whatever_their_number():
     """By vectors, and the last ones one by one: nothing behind them is written."""
     for width in range(1, 40):
         image = Image.fromarray(np.random.default_rng(width).integers(0, 256, (1, width, 3), np.uint8))
-        found = look([image])
-        packed = upload.Packing(found, geometry_of(found), as_they_lie=False)
+        found, packed = packing([image], as_they_lie=False)
         memory = np.full(packed.nbytes + 40, 7, np.uint8)
         packed.copy(found, memory)
         assert np.array_equal(memory[: 3 * width], np.asarray(image).ravel()) and (memory[3 * width :] == 7).all()
@@ -76,8 +78,7 @@ def test_pixels_of_four_bytes_become_three_whatever_their_number():
 def test_an_error_of_who_is_told_is_raised_and_the_threads_go_on(set_threads, monkeypatch):
     monkeypatch.setattr(upload, "PIECE_BYTES", 7)
     monkeypatch.setattr(upload, "THREAD_BYTES", 7)
-    found = look(pixels())
-    packed = upload.Packing(found, geometry_of(found), as_they_lie=True)
+    found, packed = packing(pixels(), as_they_lie=True)
     memory = np.zeros(packed.nbytes, np.uint8)
 
     def fail(end):

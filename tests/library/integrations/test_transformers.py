@@ -39,18 +39,14 @@ QWEN3 = {"patch_size": 16, "size": {"shortest_edge": 65536, "longest_edge": 1677
          "image_std": [0.5] * 3}  # fmt: skip
 DINO = {"size": {"shortest_edge": 256}, "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}
 PROCESSORS = {
-    "Qwen2-VL": ("Qwen2VLImageProcessor", {}),
+    "Qwen2-VL": ("Qwen2VLImageProcessor", {}), "Qwen3-VL": ("Qwen2VLImageProcessor", QWEN3),
     "Qwen2.5-VL": ("Qwen2VLImageProcessor", {"min_pixels": 3136, "max_pixels": 50_176}),
-    "Qwen3-VL": ("Qwen2VLImageProcessor", QWEN3),
-    "SigLIP": ("SiglipImageProcessor", {}),
-    "SigLIP2": ("Siglip2ImageProcessor", {}),
-    "CLIP": ("CLIPImageProcessor", {}),
-    "DINOv2": ("BitImageProcessor", DINO),
-    "ViT": ("ViTImageProcessor", {}),
-    "DeiT": ("DeiTImageProcessor", {}),
+    "SigLIP": ("SiglipImageProcessor", {}), "SigLIP2": ("Siglip2ImageProcessor", {}),
+    "CLIP": ("CLIPImageProcessor", {}), "DINOv2": ("BitImageProcessor", DINO),
+    "ViT": ("ViTImageProcessor", {}), "DeiT": ("DeiTImageProcessor", {}),
     "limits": ("CLIPImageProcessor", {"size": {"max_height": 90, "max_width": 120}, "do_center_crop": False}),
     "longest": ("ViTImageProcessor", {"size": {"shortest_edge": 64, "longest_edge": 120}}),
-}
+}  # fmt: skip
 OPTIONS = {
     "as made": {}, "no resize": {"do_resize": False}, "no crop": {"do_center_crop": False},
     "no rescale": {"do_rescale": False}, "no normalise": {"do_normalize": False},

@@ -19,10 +19,6 @@ def _byte(word, number):
     return int(word) >> 8 * number & 255
 
 
-def load_word(frame, index):
-    return np.uint32(frame[index : index + 4 // frame.itemsize].view(np.uint32)[0])
-
-
 def load_words(source, index):
     return tuple(source[index : index + 16].view(np.uint32))
 
@@ -50,10 +46,6 @@ def _dot(word, factors, total, parts):
 
 def store_words(out, index, words):
     out[index : index + 4 * len(words)] = np.array(words, np.uint32).view(np.uint8)
-
-
-def load_words_if(source, index, wanted):
-    return load_words(source, index) if wanted else (np.uint32(0),) * 4
 
 
 def power(value, exponent):
@@ -98,14 +90,14 @@ def _at(kind):
 
 TABLE = {
     "load_pixel": lambda frame, index: np.uint32(frame[index]),
-    "load_word": load_word,
+    "load_word": lambda frame, index: np.uint32(frame[index : index + 4 // frame.itemsize].view(np.uint32)[0]),
     "load_half": lambda frame, index: np.uint32(frame[index : index + 2].view(np.uint16)[0]),
     "load_floats": lambda source, index: tuple(source[index : index + 4]),
     "load_words": load_words,
     "load_uint8_at": _at(ctypes.c_uint8),
     "load_uint16_at": _at(ctypes.c_uint16),
     "load_float32_at": _at(ctypes.c_float),
-    "load_words_if": load_words_if,
+    "load_words_if": lambda source, index, wanted: load_words(source, index) if wanted else (np.uint32(0),) * 4,
     "load_byte_if": lambda source, index, wanted: np.uint32(source[index]) if wanted else np.uint32(0),
     "prefetch": lambda frame, index: None,
     "funnel": lambda low, high, shift: np.uint32((int(high) << 32 | int(low)) >> int(shift) & 0xFFFFFFFF),

@@ -18,14 +18,12 @@ SIZES = [(4, 8), (12, 4), (8, 8)]
 WIDE, NARROW = [(2, 8)], [(2, 4)]
 ROWS = {"patch": 2, "merge": 1, "temporal": 1, "order": "PPC"}
 CALLS = {
-    "resize": lambda given, **more: images.resize(given, (5, 6), mean=100.0, std=50.0, **more),
-    "crop": lambda given, **more: images.resize(given, 4, crop="center", channels="BGR", **more),
-    "letterbox": lambda given, **more: images.resize(
-        given, 6, letterbox=True, return_transform=True, pad_value=9, **more
-    ),
-    "each": lambda given, **more: images.resize_each(given, SIZES, layout="NHWC", **more),
-    "rows": lambda given, **more: images.patch_rows(given, SIZES, patch=2, **more),
-    "padded rows": lambda given, **more: images.patch_rows(given, SIZES, patch=2, max_rows=17, **more),
+    "resize": lambda given: images.resize(given, (5, 6), mean=100.0, std=50.0),
+    "crop": lambda given: images.resize(given, 4, crop="center", channels="BGR"),
+    "letterbox": lambda given: images.resize(given, 6, letterbox=True, return_transform=True, pad_value=9),
+    "each": lambda given: images.resize_each(given, SIZES, layout="NHWC"),
+    "rows": lambda given: images.patch_rows(given, SIZES, patch=2),
+    "padded rows": lambda given: images.patch_rows(given, SIZES, patch=2, max_rows=17),
 }
 
 
@@ -37,18 +35,14 @@ def one(gpu, height=2, width=8):
     return [gpu.put(np.full((height, width, 3), 200, np.uint8))]
 
 
-class Counted:
-    """How often memory was reserved, copies by themselves and by launches, and launches, since it was made."""
+def counter(gpu):
+    """Tells how often memory was reserved, copies by themselves and by launches, and launches, since it was made."""
 
-    def __init__(self, gpu):
-        self.gpu, self.before = gpu, self.now(gpu)
-
-    @staticmethod
-    def now(gpu):
+    def now():
         return np.array([gpu.allocated, len(gpu.uploads), len(gpu.copies) - len(gpu.uploads), len(gpu.launches)])
 
-    def since(self):
-        return (self.now(self.gpu) - self.before).tolist()
+    before = now()
+    return lambda: (now() - before).tolist()
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -56,25 +50,25 @@ def test_a_call_like_the_one_before_is_one_launch_that_copies_its_table(torch, n
     """And reserves no memory but for its result; of padded rows another kernel fills the rest."""
     call = CALLS[name]
     call(tensors([one[::-1].copy() for one in pixels()]))
-    counted = Counted(torch)
+    counted = counter(torch)
     call(tensors(pixels()))
     long = {"letterbox": [2, 0, 1], "padded rows": [1, 0, 2]}
-    assert counted.since()[1:] == long.get(name, [0, 1, 1])
+    assert counted()[1:] == long.get(name, [0, 1, 1])
 
 
 def test_a_call_like_the_one_before_works_on_the_stream_that_is_current(torch):
     given, made = tensors(pixels()[:1]), []
     for torch.handle in (7, 9, 9, 7, 7):
-        counted = Counted(torch)
+        counted = counter(torch)
         images.resize(given, (5, 6))
-        made.append(counted.since()[1:])
+        made.append(counted()[1:])
     assert [launch.stream for launch in torch.launches] == [7, 9, 9, 7, 7]
     assert made == [[1, 0, 1], [1, 0, 1], [0, 1, 1], [1, 0, 1], [0, 1, 1]]
     for torch.handle in range(10, 10 + upload.MOST_STREAMS):
         images.resize(given, (4, 4))
-    torch.handle, counted = 7, Counted(torch)
+    torch.handle, counted = 7, counter(torch)
     images.resize(given, (5, 6))
-    assert counted.since()[1:] == [0, 1, 1]
+    assert counted()[1:] == [0, 1, 1]
 
 
 def test_a_call_is_refused_in_a_graph_on_another_gpu_and_by_the_driver(torch):
@@ -101,19 +95,19 @@ def test_a_call_is_refused_in_a_graph_on_another_gpu_and_by_the_driver(torch):
 def test_images_on_the_host_are_one_upload_and_those_on_the_gpu_are_read_in_place(gpu):
     given = pixels()
     for call in ([one[::-1] for one in given], RaggedBatch.from_list(given)):
-        counted = Counted(gpu)
+        counted = counter(gpu)
         images.resize(call, (5, 6), device="cuda")
-        assert counted.since()[1:] == [1, 0, 1]
+        assert counted()[1:] == [1, 0, 1]
     lying = list(map(gpu.put, given))
     plan = images.ImagePlan("patch_rows", lying, 4, result_rows=40, patch=2)
-    counted = Counted(gpu)
+    counted = counter(gpu)
     plan.run(lying, SIZES)
-    assert counted.since() == [0, 1, 0, 1] and gpu.uploads[-1] == 3 * 64  # a record of each image
+    assert counted() == [0, 1, 0, 1] and gpu.uploads[-1] == 3 * 64  # a record of each image
     boxed = {"size": (5, 6), "letterbox": True, "return_transform": True}
     staged = images.ImagePlan("resize", given, 3, source_pixels=183, device="cuda", **boxed)
-    counted = Counted(gpu)
+    counted = counter(gpu)
     staged.run(given)
-    assert counted.since()[:2] == [0, 2]  # and the way back
+    assert counted()[:2] == [0, 2]  # and the way back
 
 
 def test_images_of_the_host_are_uploaded_while_others_are_packed(gpu, set_threads, monkeypatch):
@@ -212,9 +206,9 @@ def test_pillows_vertical_pass_is_a_launch_before_and_refused_in_a_graph(gpu):
     """Of images on the host it is done there."""
     given, calls = pixels(), {"rounding": "pillow", "dtype": "uint8", "source": "HWC"}
     for device, there, launches in (("cuda", given, 1), ("cuda", list(map(gpu.put, given)), 2), ("cpu", given, 0)):
-        counted = Counted(gpu)
+        counted = counter(gpu)
         images.resize_each(there, SIZES, device=device, **calls)
-        assert counted.since()[3] == launches
+        assert counted()[3] == launches
     plan = images.ImagePlan("resize_each", there := list(map(gpu.put, given)), 3, result_pixels=200, **calls)
     gpu.captured.add(5)
     with pytest.raises(InputError, match=r'image 0 loses so many rows .* ask for rounding="pillow12"'):

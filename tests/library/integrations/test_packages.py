@@ -48,6 +48,7 @@ def test_all_code_that_is_stood_in_for_is_known(name):
 
 # Versions that are tested, an older and a newer one, and calls, which are given the module of the package's tests.
 VERSIONS = {
+    "rapidocr": ("3.10 to 3.10", "2.1", "3.11.0", [lambda tests: tests.accelerate(tests.RapidOCR(params=tests.QUIET))]),
     "sahi": ("0.12 to 0.12", "0.11.36", "0.13.0", [lambda tests: tests.slices(tests.picture(), 64, 64)]),
     "supervision": ("0.30 to 0.31", "0.29.1", "0.32.0", [lambda tests: tests.batched(list, 100)]),
     "transformers": ("5.17 to 5.24", "5.16.2", "6.1.0", [
@@ -65,7 +66,7 @@ def test_an_older_version_is_refused_and_a_newer_one_warned_of_once(monkeypatch,
     package = pytest.importorskip(name, reason=f"{name} is not installed")
     tests, (tested, older, newer, calls) = import_module(f"test_{name}"), VERSIONS[name]
     for call in calls:
-        monkeypatch.setattr(package, "__version__", older)
+        monkeypatch.setattr(package, "__version__", older, raising=False)
         with pytest.raises(MissingPackageError, match=f"{name} {tested}, found the older {older}.* untested=True"):
             call(tests)
     if name in ("transformers", "ultralytics"):
@@ -75,6 +76,32 @@ def test_an_older_version_is_refused_and_a_newer_one_warned_of_once(monkeypatch,
         for call in calls:
             call(tests)
     assert len(warned) == 1
+
+
+@pytest.mark.parametrize(("name", "make", "changed"), [
+    ("rapidocr", lambda tests: tests.RapidOCR(params=tests.QUIET), "rapidocr.main.RapidOCR.cls_and_rotate"),
+    ("ultralytics", lambda tests: tests.Plain(), "ultralytics.data.augment.LetterBox.get_params"),
+    *(("transformers", lambda tests, kind=kind: tests.make(kind), f"transformers.{changed}") for kind, changed in (
+        ("ViTImageProcessor", "image_processing_backends.TorchvisionBackend.rescale_and_normalize"),
+        ("CLIPImageProcessor", "image_transforms.get_resize_output_image_size"),
+        ("Qwen2VLImageProcessor", "models.qwen2_vl.image_processing_qwen2_vl.smart_resize"),
+    )),
+])  # fmt: skip
+def test_code_that_a_newer_version_changed_answers_itself(monkeypatch, name, make, changed):
+    package = pytest.importorskip(name, reason=f"{name} is not installed")
+    tests = import_module(f"test_{name}")
+    digests = {one: [] if one == changed else known for one, known in common._digests().items()}
+    monkeypatch.setattr(common, "_digests", lambda: digests)
+    monkeypatch.setattr(common, "_newer", {name})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", common.FallbackWarning)
+        tests.accelerate(make(tests))  # what is tested is not compared
+    monkeypatch.setattr(package, "__version__", "99.0", raising=False)
+    target = make(tests)
+    before = dict(vars(target))
+    with pytest.warns(common.FallbackWarning, match=f"has changed {changed}"):
+        assert tests.accelerate(target) is target
+    assert vars(target) == before
 
 
 @pytest.mark.parametrize("name", VERSIONS)

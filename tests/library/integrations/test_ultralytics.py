@@ -7,7 +7,6 @@ rounded by neither, and differ by 1e-5 at most. No weights are fetched: models a
 
 import copy
 import re
-import sys
 import warnings
 from types import SimpleNamespace
 
@@ -23,7 +22,6 @@ reid = pytest.importorskip("ultralytics.trackers.utils.reid", reason="Ultralytic
 from ultralytics.data.augment import LetterBox  # noqa: E402
 
 from octopus.errors import InputError  # noqa: E402
-from octopus.integrations import common  # noqa: E402
 from octopus.integrations.ultralytics import FallbackWarning, accelerate, letterbox, reid_crops  # noqa: E402
 
 SIDES = [(360, 640), (240, 426), (480, 640), (500, 375), (97, 143), (640, 360), (33, 320), (20, 3)]
@@ -306,17 +304,6 @@ def test_a_class_that_is_not_known_stays_as_it_is():
 def test_what_is_none_of_these(wrong):
     with pytest.raises(InputError, match="accelerate takes a predictor of Ultralytics"):
         accelerate(wrong)
-
-
-def test_a_newer_version_works_where_its_code_is_known(monkeypatch):
-    monkeypatch.setattr(sys.modules["ultralytics"], "__version__", "8.4.300")
-    monkeypatch.setattr(common, "_newer", {"ultralytics"})
-    assert "preprocess" in vars(accelerate(Plain()))
-    changed = "ultralytics.data.augment.LetterBox.get_params"
-    digests = {name: [] if name == changed else known for name, known in common._digests().items()}
-    monkeypatch.setattr(common, "_digests", lambda: digests)
-    with pytest.warns(FallbackWarning, match=f"has changed {changed}"):
-        assert "preprocess" not in vars(accelerate(Plain()))
 
 
 @pytest.mark.gpu

@@ -14,13 +14,9 @@ from octopus.backends.cuda import device, memory
 from octopus.backends.cuda.device import current
 
 
-@pytest.fixture
-def no_gpu(monkeypatch):
+def test_auto_is_the_cpu_without_a_gpu(monkeypatch):
     monkeypatch.setattr(backends.cuda, "missing", lambda: "there is none")
     monkeypatch.setattr(device, "missing", lambda: "there is none")
-
-
-def test_auto_is_the_cpu_without_a_gpu(no_gpu):
     assert backends.resolve("auto") == backends.resolve("cpu") == "cpu"
     with pytest.raises(DeviceError, match="'cuda' was asked for, but no GPU is usable: there is none"):
         backends.resolve("cuda")

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pretended import forget
 
 from octopus import DeviceError, InputError
 from octopus.backends import shipped
@@ -20,11 +21,9 @@ HALF = "stream-uint8x3-float16-nchw-by4-inside-words-fixed"
 def folder(tmp_path, monkeypatch):
     """An empty folder in the place of the wheel's."""
     monkeypatch.setattr(shipped, "FOLDER", tmp_path)
-    for cached in (shipped._fresh, shipped._texts):
-        cached.cache_clear()
+    forget((shipped._fresh, shipped._texts))
     yield tmp_path
-    for cached in (shipped._fresh, shipped._texts):
-        cached.cache_clear()
+    forget((shipped._fresh, shipped._texts))
 
 
 @pytest.fixture

@@ -1,24 +1,18 @@
 """What every study gets: the median of every group of rows with its interval, and ratios of methods, paired per block,
 with their verdicts and the noise floor."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from octopus_study.measure import statistics
 from octopus_study.names import AGAIN, ARENA_METHODS, BOUND, CROP_METHODS, PUBLISHED_PAIR, ROOF, SUBJECT, human
 from octopus_study.report.frame import Key, Number, Source, make_absent, make_number, make_text
-from octopus_study.report.runs import Run
+from octopus_study.report.runs import DataFrame, Run, Samples
 from octopus_study.report.samples import Group, groups, paired, pivot
 from octopus_study.report.selector import where
 from octopus_study.report.study import StudyReport
 from octopus_study.report.text import range_text
 from octopus_study.status import Answer, MethodStatus
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _DISCARDED = "discarded_blocks"
 BEST_OPENCV = "best_opencv"
@@ -45,7 +39,7 @@ def medians(run: Run, report: StudyReport) -> Iterator[Number]:
     yield from _discarded(run)
 
 
-def worst_answer(rows: pd.DataFrame) -> Answer | None:
+def worst_answer(rows: DataFrame) -> Answer | None:
     """Return what the rows of a method say of its answer where that is different or unavailable: the first, where
     processes say several things; else None."""
     wrong = rows["status"].isin((MethodStatus.DIFFERENT, MethodStatus.UNAVAILABLE)).to_numpy()
@@ -56,7 +50,7 @@ def worst_answer(rows: pd.DataFrame) -> Answer | None:
 
 
 def _median(
-    run: Run, report: StudyReport, group: Group, method: str, unit: str, answer: Answer | None, values: pd.Series
+    run: Run, report: StudyReport, group: Group, method: str, unit: str, answer: Answer | None, values: Samples
 ) -> Iterator[Number]:
     key, source = group.key(run, method), group.rows_of(run, method)
     if values.empty:
@@ -103,13 +97,13 @@ def comparisons(run: Run, report: StudyReport) -> Iterator[Number]:
                 yield from share_of_bound(run, group, table, method, BOUND)
 
 
-def floor_of(table: pd.DataFrame, method: str = SUBJECT) -> float:
+def floor_of(table: DataFrame, method: str = SUBJECT) -> float:
     """Return the noise floor of a group's blocks; NaN where the method was not entered twice."""
     both = paired(table, method, f"{method}{AGAIN}")
     return statistics.noise_floor(both.iloc[:, 0], both.iloc[:, 1]) if len(both) else math.nan
 
 
-def _pairs(table: pd.DataFrame) -> list[tuple[str, str]]:
+def _pairs(table: DataFrame) -> list[tuple[str, str]]:
     others = [
         name for name in table.columns if name != SUBJECT and not name.startswith(BOUND) and not name.endswith(AGAIN)
     ]
@@ -117,7 +111,7 @@ def _pairs(table: pd.DataFrame) -> list[tuple[str, str]]:
     return [*pairs, PUBLISHED_PAIR] if set(PUBLISHED_PAIR) <= set(table.columns) else pairs
 
 
-def noise(run: Run, group: Group, table: pd.DataFrame, floor: float) -> Iterator[Number]:
+def noise(run: Run, group: Group, table: DataFrame, floor: float) -> Iterator[Number]:
     """Yield the noise floor of a group; nothing where nothing was entered twice."""
     again = f"{SUBJECT}{AGAIN}"
     if {SUBJECT, again} <= set(table.columns):
@@ -130,7 +124,7 @@ def noise(run: Run, group: Group, table: pd.DataFrame, floor: float) -> Iterator
 
 
 def speedup(
-    run: Run, group: Group, table: pd.DataFrame, pair: tuple[str, str], floor: float, twice: str = SUBJECT
+    run: Run, group: Group, table: DataFrame, pair: tuple[str, str], floor: float, twice: str = SUBJECT
 ) -> Iterator[Number]:
     """Yield the speed-up (time of the other / time of the method) and the verdict as a text, over the blocks that
     both have. The verdict rests on `floor` too, and so on the blocks of the method that was entered twice."""
@@ -148,7 +142,7 @@ def speedup(
     yield make_text(key.derive("verdict", other), source, result.verdict, result.text)
 
 
-def ratio_of(table: pd.DataFrame, method: str, other: str) -> float:
+def ratio_of(table: DataFrame, method: str, other: str) -> float:
     """Return the speed-up as :func:`speedup` gives it, without its interval."""
     both = paired(table, method, other)
     return statistics.ratio_interval(both[other], both[method]).value if len(both) else math.nan
@@ -159,9 +153,7 @@ def subject_of(method: str) -> str:
     return LIKE.get(method, SUBJECT)
 
 
-def fastest(
-    run: Run, group: Group, table: pd.DataFrame, names: Sequence[str], word: str, what: str
-) -> Iterator[Number]:
+def fastest(run: Run, group: Group, table: DataFrame, names: Sequence[str], word: str, what: str) -> Iterator[Number]:
     """Yield which of some methods is the fastest, and the speed-up over it of Octopus with the same answer. The fastest
     is the one over which the speed-up is least; `word` stands for it in keys."""
     own = {name: subject_of(name) for name in names if subject_of(name) in table}
@@ -178,13 +170,13 @@ def fastest(
         yield named._replace(note=f"{number.note}; {note}")
 
 
-def best_opencv(run: Run, group: Group, table: pd.DataFrame) -> Iterator[Number]:
+def best_opencv(run: Run, group: Group, table: DataFrame) -> Iterator[Number]:
     """Yield the fastest form of OpenCV, whatever its threads, and the speed-up over it."""
     forms = [name for name in table if name in _OPENCV]
     yield from fastest(run, group, table, forms, BEST_OPENCV, "forms of OpenCV")
 
 
-def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bound: str) -> Iterator[Number]:
+def share_of_bound(run: Run, group: Group, table: DataFrame, method: str, bound: str) -> Iterator[Number]:
     """Yield time / time to write the output, and its inverse, the share of the write bound; nothing where one of
     the two was not measured."""
     both = paired(table, method, bound)
@@ -198,9 +190,7 @@ def share_of_bound(run: Run, group: Group, table: pd.DataFrame, method: str, bou
     yield make_number(key.derive("share", bound), source, "fraction", *share, note=f"1 / times_{bound}")
 
 
-def share_of_roof(
-    run: Run, group: Group, table: pd.DataFrame, method: str, bounds: tuple[str, ...]
-) -> Iterator[Number]:
+def share_of_roof(run: Run, group: Group, table: DataFrame, method: str, bounds: tuple[str, ...]) -> Iterator[Number]:
     """Yield the share of its roof that a method reaches, the longest of its bounds in each block; nothing where one of
     them was not measured."""
     both = paired(table, method, *bounds)

@@ -1,16 +1,12 @@
 """Was the machine quiet while a study measured? Its load, and what a method seems to gain over itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from octopus_study.measure.statistics import Interval, ratio_interval
 from octopus_study.names import AGAIN
+from octopus_study.report.runs import DataFrame
 from octopus_study.report.samples import Group, paired, pivot
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Runs keep at most the machine's cores busy, and the system some more of the time; other work shows above that. A run
 # that is bound to some cores may have others beside it: what these take from it shows in what follows.
@@ -43,7 +39,7 @@ def loaded(provenance: Mapping[str, Any]) -> str:
     )
 
 
-def unsteady(rows: pd.DataFrame) -> str:
+def unsteady(rows: DataFrame) -> str:
     """Say which methods differ from themselves by more than they may; empty where none does."""
     found = [
         f"{method} at {group.workload}, n={group.n}, {group.quantity}, {group.layer}: {ratio.value:.3f} "
@@ -55,7 +51,7 @@ def unsteady(rows: pd.DataFrame) -> str:
     return f"{'; '.join(found[:3])}{more}; measure again while nothing else runs" if found else ""
 
 
-def again_ratios(rows: pd.DataFrame) -> Iterator[tuple[Group, str, Interval]]:
+def again_ratios(rows: DataFrame) -> Iterator[tuple[Group, str, Interval]]:
     """Yield, for every method that was entered twice, the ratio of its times to its times."""
     timed = rows[rows["unit"] == "ms"]
     for key, chosen in timed.groupby(list(Group._fields), sort=False):

@@ -16,7 +16,10 @@ from octopus_study.names import RETIRED_METHODS
 from octopus_study.report.frame import HERE, Key, Source
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from pandas import DataFrame
+    from pandas import Series as Samples
+else:
+    DataFrame = Samples = Any  # figures do without pandas, whose import takes longer than one of them
 
 Role = Literal["here", "reference"]
 SECOND = "again"  # the folder of a machine's second runs
@@ -33,7 +36,7 @@ class Run:
     role: Role
     study: str
     source: str  # path of the CSV, as given
-    rows: pd.DataFrame  # result rows (:class:`octopus_study.measure.rows.Row`)
+    rows: DataFrame  # result rows (:class:`octopus_study.measure.rows.Row`)
     provenance: dict[str, Any]  # what the run's JSON file says
     second: Run | None = None  # the study measured again, on another card or at another hour
     # what :func:`cached` made of the run
@@ -140,7 +143,7 @@ def read_run(path: Path, role: Role = "here") -> Run:
     return Run(HERE if role == HERE else folder, folder, role, path.stem, path.as_posix(), rows, provenance)
 
 
-def _rows(path: Path) -> pd.DataFrame:
+def _rows(path: Path) -> DataFrame:
     """Read result rows of the methods that are compared; texts are plain objects, of which small groups are made much
     faster."""
     rows = read_rows(path)

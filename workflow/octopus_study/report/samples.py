@@ -1,21 +1,16 @@
 """Choosing rows, and resampling them: what the derivations share."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from octopus_study.measure.dependence import blocks_of, by_process
 from octopus_study.measure.statistics import Interval, over_processes
 from octopus_study.report.frame import Key, Source
-from octopus_study.report.runs import Run, cached
-
-if TYPE_CHECKING:
-    import pandas as pd
+from octopus_study.report.runs import DataFrame, Run, Samples, cached
 
 RESAMPLES = 1000
 ENOUGH_FOR_P99 = 100  # of fewer samples the 99th percentile is the greatest
@@ -43,7 +38,7 @@ class Group(NamedTuple):
         return run.from_rows(self.dataset, f"{chosen}, method={method}" if method else chosen)
 
 
-def groups(run: Run, **equal: object) -> Iterator[tuple[Group, pd.DataFrame]]:
+def groups(run: Run, **equal: object) -> Iterator[tuple[Group, DataFrame]]:
     """Yield the groups of a run whose columns have the given values."""
     of_group = {name: value for name, value in equal.items() if name in Group._fields}
     of_rows = {name: value for name, value in equal.items() if name not in of_group}
@@ -57,12 +52,12 @@ def groups(run: Run, **equal: object) -> Iterator[tuple[Group, pd.DataFrame]]:
 
 
 @cached
-def _grouped(run: Run) -> Iterator[tuple[Group, pd.DataFrame]]:
+def _grouped(run: Run) -> Iterator[tuple[Group, DataFrame]]:
     for key, rows in run.rows.groupby(list(Group._fields), sort=False):
         yield Group(*key), rows
 
 
-def pivot(rows: pd.DataFrame) -> pd.DataFrame:
+def pivot(rows: DataFrame) -> DataFrame:
     """Return a group as a table: one row per block, one column per method; methods without a number are left
     out. By hand, which takes a tenth of the time of pandas' own: a report makes thousands of them."""
     import pandas as pd
@@ -78,7 +73,7 @@ def pivot(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(table, pd.Index(numbers, name="block"), names, copy=False)
 
 
-def paired(table: pd.DataFrame, *methods: str) -> pd.DataFrame:
+def paired(table: DataFrame, *methods: str) -> DataFrame:
     """Return the blocks that all of some methods have; none where one of them was not measured."""
     import pandas as pd
 
@@ -90,17 +85,17 @@ def paired(table: pd.DataFrame, *methods: str) -> pd.DataFrame:
     return pd.DataFrame(columns[:, known].T, table.index[known], names)
 
 
-def blocks(rows: pd.DataFrame) -> pd.DataFrame:
+def blocks(rows: DataFrame) -> DataFrame:
     """Pivot a group and keep the blocks that every method has, so that columns are paired."""
     return pivot(rows).dropna()
 
 
-def by_block(rows: pd.DataFrame) -> pd.Series:
+def by_block(rows: DataFrame) -> Samples:
     """Return the measured values of rows in the order of their blocks, indexed by them, as intervals need it."""
     return rows.set_index("block")["value"].dropna().sort_index()
 
 
-def resampled(samples: pd.Series, statistic: Callable[..., np.ndarray]) -> Interval:
+def resampled(samples: Samples, statistic: Callable[..., np.ndarray]) -> Interval:
     """Return a statistic of samples with its percentile bootstrap interval (95 %), the same for the same samples; of
     several processes the mean of theirs, with its interval by Student's t. Samples are indexed by block; the statistic
     takes an `axis`."""

@@ -3,12 +3,9 @@
 A comparison is named by the key of the time of Octopus; what it holds was measured in the same blocks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -20,7 +17,7 @@ from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import METHOD_COLORS
 from octopus_study.report.frame import Frame, Key, Number, joined, make_number
 from octopus_study.report.missing import by_reason, footer
-from octopus_study.report.runs import Run
+from octopus_study.report.runs import DataFrame, Run
 from octopus_study.report.samples import Group, groups, pivot
 from octopus_study.report.selector import where
 from octopus_study.report.study import Chart, StudyReport
@@ -30,9 +27,6 @@ from octopus_study.report.text import quantity_text
 from octopus_study.report.view import View, every_view, views
 from octopus_study.status import MethodStatus
 from octopus_study.units import significant
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STUDY = "arena"
 # The published size of the comparison; a run without it shows its largest.
@@ -107,7 +101,7 @@ def without_time(view: View, keys: Iterable[Key]) -> str:
     return by_reason((human(ARENA_METHODS, name), note) for name, note in silent.items())
 
 
-def _timed(run: Run) -> Iterator[tuple[Group, pd.DataFrame, pd.DataFrame]]:
+def _timed(run: Run) -> Iterator[tuple[Group, DataFrame, DataFrame]]:
     """Yield the groups of times with more than one block, as rows and as a table of blocks."""
     for group, rows in groups(run, unit="ms"):
         table = pivot(rows)

@@ -1,13 +1,10 @@
 """Two models on one GPU: how much of the shorter model hides behind the longer one, and what copies ahead and
 processes gain or take."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -21,7 +18,7 @@ from octopus_study.report.charts.palette import BLACK, CONCURRENCY_COLORS
 from octopus_study.report.frame import Frame, Key, Number, Source, joined, make_number, make_text
 from octopus_study.report.measured import floor_of
 from octopus_study.report.missing import by_reason, footer, measured_runs, no_run, with_reasons
-from octopus_study.report.runs import Run
+from octopus_study.report.runs import DataFrame, Run
 from octopus_study.report.samples import RESAMPLES, Group, by_block, groups, paired, pivot
 from octopus_study.report.selector import either, where
 from octopus_study.report.study import Chart, StudyReport
@@ -30,9 +27,6 @@ from octopus_study.report.tables.spec import Spec
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.view import View, views
 from octopus_study.units import significant
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STUDY, PAIR, BASE = "concurrency", "two-models", "sequential"
 ALONE = tuple(f"{model}-alone" for model in CONCURRENCY_MODELS)
@@ -87,7 +81,7 @@ def _number(run: Run, columns: Columns, source: Source, unit: str, interval: Ite
     return make_number(_key(run, columns), source, unit, *interval, note=note)
 
 
-def _makespans(run: Run, **equal: str) -> Iterator[tuple[Group, pd.DataFrame]]:
+def _makespans(run: Run, **equal: str) -> Iterator[tuple[Group, DataFrame]]:
     for group, rows in groups(run, quantity="makespan", **equal):
         table = pivot(rows)
         if len(table) > 1:

@@ -1,10 +1,7 @@
 """A drone's video: its frames against the time that a frame may take."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +11,7 @@ from octopus_study.names import FRAME_METHODS, SUBJECT
 from octopus_study.report import captions
 from octopus_study.report.frame import Frame, Key, Number, make_number, published
 from octopus_study.report.missing import no_run
-from octopus_study.report.runs import Run
+from octopus_study.report.runs import Run, Samples
 from octopus_study.report.samples import ENOUGH_FOR_P99, RESAMPLES, by_block, groups, p99, resampled
 from octopus_study.report.selector import either, where
 from octopus_study.report.study import StudyReport
@@ -22,9 +19,6 @@ from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Row, Spec
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STUDY = "drone"
 FRAME_TIME = "frame_time"
@@ -96,7 +90,7 @@ def frames(run: Run) -> Iterator[Number]:
             yield number.named(run.key("real_time", method=str(method), quantity=name))
 
 
-def _spread(values: pd.Series, budget: float | None) -> Iterator[tuple]:
+def _spread(values: Samples, budget: float | None) -> Iterator[tuple]:
     """Yield name, unit, value with its interval, and note."""
     mean, note = resampled(values, np.mean), "over the frames"
     yield "mean", "ms", *mean, note
@@ -127,7 +121,7 @@ def length(run: Run) -> Iterator[Number]:
         yield make_number(key, source, "ratio", *_ratio_of_means(long, short), note=note)
 
 
-def _ratio_of_means(long: pd.Series, short: pd.Series) -> Interval:
+def _ratio_of_means(long: Samples, short: Samples) -> Interval:
     count = min(len(long), len(short))
     means = [[part.mean() for part in by_process(one.to_numpy(), blocks_of(one))] for one in (long, short)]
     if len(means[0]) == len(means[1]) > 1:

@@ -7,14 +7,12 @@ changes the peak by less than that. ``cuDNN heuristics``: benchmark mode changes
 and neither running whole raises nor splitting lowers it. ``undecided``: anything else.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -30,7 +28,7 @@ from octopus_study.report.charts.palette import BLACK, GREY, LIGHT, SHAPE_COLORS
 from octopus_study.report.frame import Frame, Key, Number, Source, make_number, make_text, published
 from octopus_study.report.measured import floor_of
 from octopus_study.report.missing import footer, measured_runs, no_run, with_reasons
-from octopus_study.report.runs import Run
+from octopus_study.report.runs import DataFrame, Run
 from octopus_study.report.samples import groups, paired, pivot
 from octopus_study.report.selector import either
 from octopus_study.report.study import Chart, StudyReport
@@ -39,9 +37,6 @@ from octopus_study.report.tables.spec import Spec
 from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.view import View, views
 from octopus_study.units import significant
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STUDY = "image_shape"
 MODEL = "drunet"  # the only one that splits, of which the published jump is
@@ -125,7 +120,7 @@ def _steps(run: Run) -> Iterator[Step]:
             yield Step(of.model, of.operation, source, *(_by_width(rows, name) for name in (PEAK, SPLITS)))
 
 
-def _by_width(rows: pd.DataFrame, quantity: str, method: str = PUBLISHED) -> dict[int, float]:
+def _by_width(rows: DataFrame, quantity: str, method: str = PUBLISHED) -> dict[int, float]:
     chosen = rows[(rows["quantity"] == quantity) & (rows["method"] == method) & rows["value"].notna()]
     return {int(n): float(value) for n, value in chosen.groupby("n")["value"].median().items()}
 
@@ -289,7 +284,7 @@ def _doublings(known) -> list[tuple[Patch, Patch]]:
     return [(small, large) for small, large in pairwise(sorted(known)) if small.side == large.side]
 
 
-def _gains(table: pd.DataFrame, ranked: list[Patch]) -> Iterator[tuple[str, str, Interval, str]]:
+def _gains(table: DataFrame, ranked: list[Patch]) -> Iterator[tuple[str, str, Interval, str]]:
     """Yield what larger batches gain: method, quantity, ratio of times and note."""
 
     def ratio(top: Patch, bottom: Patch) -> Interval | None:

@@ -7,13 +7,11 @@ few more: too few for a bootstrap. Each is a mean over hundreds of frames, so th
 close to normal: values are geometric means, intervals Student's t of the mean logarithm.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace
 from statistics import stdev
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +22,7 @@ from octopus_study.names import AGAIN, POWER_SCOPES, POWER_SENSORS, PUBLISHED_PA
 from octopus_study.report import captions
 from octopus_study.report.frame import PUBLISHED, Frame, Key, Number, make_absent, make_number, make_text, published
 from octopus_study.report.machines import place_name, run_list, shown
-from octopus_study.report.runs import Run, cached
+from octopus_study.report.runs import DataFrame, Run, cached
 from octopus_study.report.samples import Group, groups, paired, pivot
 from octopus_study.report.selector import ALL_ROWS, PROVENANCE, either, where
 from octopus_study.report.studies import power_shown as look
@@ -32,9 +30,6 @@ from octopus_study.report.studies.power_shown import BACK_TO_BACK, PACED, PAIRS,
 from octopus_study.report.study import Chart, StudyReport
 from octopus_study.report.text import quantity_text
 from octopus_study.status import MethodStatus
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # The table that multiplies voltage and current, and the one that took a voltage for a power.
 TABLES = (STUDY, "power_voltage_misread")
@@ -123,7 +118,7 @@ def power_shown(runs: list[Run]) -> Iterator[Number]:
         yield shown(runs, "measured", "; ".join(map(place_name, measured)), ALL_ROWS)
 
 
-def _windows(run: Run) -> pd.DataFrame:
+def _windows(run: Run) -> DataFrame:
     """Return one table of all windows: layer, n, method, block, and a column per quantity."""
     rows = run.rows[run.rows["layer"].isin((*LAYERS, "idle")) & run.rows["value"].notna()]
     table = rows.pivot(index=["layer", "n", "method", "block"], columns="quantity", values="value")
@@ -185,7 +180,7 @@ def sampling_cost(run: Run) -> Iterator[Number]:
         yield make_number(run.fact_key("sampling_cost"), source, "ratio", *_ratio(_logs(both, pair)), note=note)
 
 
-def _logs(table: pd.DataFrame, pair: tuple[str, str]) -> np.ndarray:
+def _logs(table: DataFrame, pair: tuple[str, str]) -> np.ndarray:
     return np.log(table[pair[0]].to_numpy() / table[pair[1]].to_numpy())
 
 
@@ -194,7 +189,7 @@ def _ratio(logs: np.ndarray) -> tuple[float, float, float]:
     return tuple(map(math.exp, mean_interval(logs)[:3]))
 
 
-def _energies(run: Run, layer: str) -> Iterator[tuple[Group, pd.DataFrame]]:
+def _energies(run: Run, layer: str) -> Iterator[tuple[Group, DataFrame]]:
     for group, rows in groups(run, quantity="energy_per_frame", layer=layer):
         yield group, pivot(rows)
 

@@ -1,12 +1,10 @@
 """Total cost of one batch, end to end: times of every method, gains over each lookup table, reuse, and the unfair
 baselines."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,7 +20,7 @@ from octopus_study.report.frame import Frame, Key, Number, joined, make_number, 
 from octopus_study.report.machines import kind
 from octopus_study.report.measured import floor_of, memory_gains, noise, speedup, spread
 from octopus_study.report.missing import no_run
-from octopus_study.report.runs import Run, cached
+from octopus_study.report.runs import DataFrame, Run, Samples, cached
 from octopus_study.report.samples import RESAMPLES, Group, blocks, groups, paired, pivot
 from octopus_study.report.selector import either, where
 from octopus_study.report.study import Chart, StudyReport
@@ -31,9 +29,6 @@ from octopus_study.report.tables.spec import Spec, beside
 from octopus_study.report.tables.writers import MISSING, Table
 from octopus_study.report.text import quantity_text
 from octopus_study.report.view import View, views
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STUDY = "total_cost"
 NO_TIMES = "No run of the study total_cost that is shown timed anything."
@@ -119,7 +114,7 @@ class Costs(NamedTuple):
     group: Group
     once: dict[str, np.ndarray]
     each: dict[str, np.ndarray]
-    kernels: pd.DataFrame
+    kernels: DataFrame
     blocks: int
 
     def ratio(self, table: str, method: str, uses: float) -> Draws:
@@ -138,7 +133,7 @@ class Costs(NamedTuple):
         return Draws(values, self.blocks, process_count(self.kernels), either(rests))
 
 
-def draw(table: pd.DataFrame | pd.Series) -> np.ndarray:
+def draw(table: DataFrame | Samples) -> np.ndarray:
     """Return medians over the blocks, (1 + draws, ...): as measured, then of blocks drawn with replacement, whole, so
     that methods stay paired; or of each process where several measured."""
     values = table.to_numpy()
@@ -151,13 +146,13 @@ def draw(table: pd.DataFrame | pd.Series) -> np.ndarray:
     return np.concatenate([np.median(values, axis=0)[None], drawn])
 
 
-def gain(table: pd.DataFrame, method: str, other: str, selector: str) -> Draws | None:
+def gain(table: DataFrame, method: str, other: str, selector: str) -> Draws | None:
     """Return time of the other / time of the method over the blocks that both have; None where they are too few."""
     both = paired(table, method, other)
     return Draws(draw(both[other] / both[method]), len(both), process_count(both), selector) if len(both) > 1 else None
 
 
-def together(*tables: pd.DataFrame) -> list[pd.DataFrame]:
+def together(*tables: DataFrame) -> list[DataFrame]:
     """Return the blocks of those processes that measured all of some tables."""
     common = set.intersection(*({*(table.index // PROCESS_BLOCKS)} for table in tables))
     return [table[(table.index // PROCESS_BLOCKS).isin(common)] for table in tables]

@@ -3,9 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import pretended
 import pytest
-from pretended import at
+from pretended import OnGpu, at
 
 from octopus import InputError, RaggedBatch, RaggedPlan, ops
 from octopus.backends.cuda.memory import DeviceArray
@@ -29,17 +28,13 @@ def launches(gpu, monkeypatch):
     return before
 
 
-def there(array):
-    return pretended.OnGpu(array)
-
-
 def host(array):
     return array.copy_to_host().tolist()
 
 
 def batch_of(offsets, dtype=np.int64, offsets_there=True):
     values = np.arange(offsets[-1], dtype=np.float32)
-    return RaggedBatch(there(values), there(np.array(offsets, dtype)) if offsets_there else offsets)
+    return RaggedBatch(OnGpu(values), OnGpu(np.array(offsets, dtype)) if offsets_there else offsets)
 
 
 def test_offsets_on_the_gpu_are_those_of_the_batch_at_hand(launches):
@@ -66,15 +61,15 @@ def test_what_cannot_be_compared_is_refused(launches):
 
 
 def test_shapes_have_as_many_elements_as_there_are_values_also_where_offsets_are_on_the_gpu():
-    values, offsets = np.arange(6, dtype=np.float32), there(np.array([0, 2, 6]))
-    assert len(RaggedBatch(there(values), offsets, [[1, 2], [2, 2]])) == 2
+    values, offsets = np.arange(6, dtype=np.float32), OnGpu(np.array([0, 2, 6]))
+    assert len(RaggedBatch(OnGpu(values), offsets, [[1, 2], [2, 2]])) == 2
     with pytest.raises(InputError, match="items of these shapes have 1000002 values together, found 6"):
-        RaggedBatch(there(values), offsets, [[1, 2], [1000, 1000]])
+        RaggedBatch(OnGpu(values), offsets, [[1, 2], [1000, 1000]])
 
 
 def test_results_must_not_lie_in_parameters(launches):
     batch = batch_of([0, 1, 2])
-    gains = there(np.ones(2, np.float32))
+    gains = OnGpu(np.ones(2, np.float32))
     with pytest.raises(InputError, match="values or parameters"):
         ops.multiply(batch, gains, out=gains)
     assert ops.multiply(batch, gains, out=batch.values).values is batch.values

@@ -39,30 +39,19 @@ def test_a_plan_is_for_any_image_like_the_first_and_takes_rows_apart():
         plan.run(wide)
 
 
-def brute_force_otsu(values):
-    """The split of sorted values with the largest variance between the groups, as Otsu defined it."""
-    values = np.sort(values)
-    between = [
-        k * (len(values) - k) * (values[:k].mean() - values[k:].mean()) ** 2 if values[k - 1] < values[k] else -1
-        for k in range(1, len(values))
-    ]
-    return int(np.argmax(between)) + 1
-
-
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 50), min_size=2, max_size=30).filter(lambda values: len(set(values)) > 1))
 def test_otsu_parts_the_means_where_the_variance_between_is_largest(values):
     values = np.array(values) / 64
+
+    def between(threshold):
+        """The variance between the groups, as Otsu defined it."""
+        above = values > threshold
+        return above.sum() * (~above).sum() * (values[above].mean() - values[~above].mean()) ** 2
+
     threshold = otsu_threshold(values)
-    kept = np.sort(values)[brute_force_otsu(values) :]
-    variance = _between(values, values > threshold)
     assert values.min() < threshold < values.max()
-    assert np.isclose(variance, _between(values, values >= kept[0]))
-
-
-def _between(values, above):
-    weight = above.sum() * (~above).sum()
-    return weight * (values[above].mean() - values[~above].mean()) ** 2
+    assert np.isclose(between(threshold), max(map(between, np.unique(values)[:-1])))
 
 
 def test_otsu_of_equal_means_keeps_none_and_leaves_out_what_has_no_data():

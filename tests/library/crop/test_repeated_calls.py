@@ -1,7 +1,7 @@
 """Calls that look like one before are launched and no more, and as safe as the first; those on a GPU without one."""
 
-import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import product
 
@@ -285,14 +285,12 @@ def test_a_result_that_became_read_only_is_refused(crop_here):
 
 
 def test_the_newest_calls_are_remembered_by_their_thread_or_plan(crop_here):
-    frames, seen = np.zeros((MOST + 50, 5, 3), np.uint8), []
+    frames, box = np.zeros((MOST + 50, 5, 3), np.uint8), [[0, 0, 5, 1]]
     for height in (*range(1, len(frames)), MOST, 2):
-        long = looked_at(crop_here, frames[:height], [[0, 0, 5, 1]])
-    thread = threading.Thread(target=lambda: seen.append(looked_at(crop_here, frames[:MOST], [[0, 0, 5, 1]])))
-    thread.start()
-    thread.join()
-    assert long and not looked_at(crop_here, frames[:MOST], [[0, 0, 5, 1]])
-    assert seen == [isinstance(crop_here, partial)]
+        long = looked_at(crop_here, frames[:height], box)
+    assert long and not looked_at(crop_here, frames[:MOST], box)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(looked_at, crop_here, frames[:MOST], box).result() == isinstance(crop_here, partial)
 
 
 def test_what_a_call_was_given_is_nobodys_afterwards(crop_here):

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from octopus_study.measure.dependence import process_count
 from octopus_study.measure.line import slope
 from octopus_study.measure.statistics import median_interval, unpaired_ratio_interval
-from octopus_study.names import BLACK, GREY, METHODS, QUANTITIES, SAVING_STEPS, SHORT_METHODS, SUBJECT, VERMILION, human
+from octopus_study.names import BLACK, GREY, METHODS, QUANTITIES, SAVING_STEPS, SHORT_METHODS, SUBJECT, human
 from octopus_study.report import captions
 from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import MACHINE_COLORS, MACHINE_MARKERS, METHOD_COLORS, STAGE_COLORS
@@ -336,7 +336,7 @@ def _savings(axis: Axes, view: View) -> None:
             bars.beside(axis, place, time.value, time.text, gap=3, fontsize=6)
             expected = view.get(view.key("visdrone", n, "saving", quantity=saving, derived="expected"))
             if expected:
-                look = {"facecolor": "none", "edgecolor": VERMILION, "hatch": "/////", "linewidth": 0.5}
+                look = {"facecolor": "none", "edgecolor": "black", "hatch": "/////", "linewidth": 0.5}
                 label = "Slope of the launch \u00d7 launches beyond one"
                 axis.barh(place, -expected.value, left=time.value, height=0.7, label=label, **look)
     axis.set_yticks(range(len(methods)), [SHORT_METHODS[method] for method in methods], fontsize=6.5)

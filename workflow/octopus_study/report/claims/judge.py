@@ -182,7 +182,7 @@ def _shown(cases: list[_Case], outcome: Outcome) -> str:
     if len(cases) <= _MOST_SHOWN:
         texts = [_one(case, outcome.verdict == "ambiguous") for case in cases]
         alike = len(texts) > 1 and len(set(texts)) == 1
-        return f"{texts[0]} ({len(texts)} numbers)" if alike else " and ".join(texts)
+        return f"{texts[0]} ({len(texts)} numbers)" if alike else ", ".join(texts)
     values = [case.number.value for case in cases]
     return f"{range_text(min(values), max(values), cases[0].number.unit)} ({len(cases)} numbers)"
 

@@ -50,6 +50,8 @@ def _per_claim(frame: Frame, table: str, groups: dict[str, list[Judgement]], out
     """Return one row per claim, under the name of its group: claim, rule, and a column per machine that decides any."""
     scopes = {one.scope for group in groups.values() for one in group if one.verdict != NOT_HERE}
     names = [name for name in frame.machines() if name in scopes]
+    dates = {one.dated or MISSING for group in groups.values() for one in group}
+    each = len(dates) > 1  # one date stands in the caption
     rows: list[list[str] | str] = []
     for title, group in groups.items():
         rows += [title] if title and group else []
@@ -58,11 +60,12 @@ def _per_claim(frame: Frame, table: str, groups: dict[str, list[Judgement]], out
             cells = {one.scope: _cell(one, outcomes, why) for one in same}
             kind = f" ({_KINDS[same[0].kind]})" if title else ""
             rule = f"{same[0].rule} ({why})" if why and same[0].rule != MISSING else why or same[0].rule
-            about = (f"{same[0].claim}{kind}", rule, same[0].dated or MISSING)
+            about = (f"{same[0].claim}{kind}", rule, *[same[0].dated or MISSING] * each)
             rows.append([*about, *(cells.get(name, MISSING) for name in names)])
-    widths = ("2.7fr", "1.3fr" if "" not in groups else "auto", "auto")
+    widths = ("2.4fr", "1.3fr" if "" not in groups else "auto", *["auto"] * each)
     caption = captions.TABLES[table].format(note=captions.TABLES["claims_note"].format(missing=MISSING))
-    return by_machine(frame, caption, ["Claim", "Rule", "Dated"], rows, names, widths)
+    caption += "" if each else f" All rules are of {', '.join(dates)}."
+    return by_machine(frame, caption, ["Claim", "Rule", *["Dated"] * each], rows, names, widths)
 
 
 def _by_claim(judgements: Iterable[Judgement]) -> Iterable[list[Judgement]]:

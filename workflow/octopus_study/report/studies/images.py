@@ -180,7 +180,7 @@ STEPS = Spec(
     },
     caption=captions.TABLES["images_embeddings"],
     absent=absent(STUDY, "Images on a GPU to embeddings"),
-    widths=("3.3fr", *("1fr",) * 9),
+    widths=("auto", *("1fr",) * 6, "auto", "1.2fr", "1fr"),
 )
 
 

@@ -82,7 +82,7 @@ def _ratio(number: Number) -> float | None:
         return _over(number, own if own in _column(number, "method") else "octopus", best)
     if len(methods) != 2 or number.quantity.startswith(("over_", "memory_", "total_without")):
         return None
-    if kind in ("speedup", "gain"):
+    if kind in ("speedup", "gain") or number.other == "roof":  # a median of an even number of ratios has a direction
         return _over(number, *methods)
     times = _over(number, *reversed(methods))
     return times if kind == "times" else 1 / times

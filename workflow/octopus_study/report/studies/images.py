@@ -169,10 +169,10 @@ STEPS = Spec(
     cases=steps,
     columns={
         "Rows": _bytes("row_bytes"),
-        "read": _bytes("bytes_read"),
-        "written": _bytes("bytes_written"),
+        "Read": _bytes("bytes_read"),
+        "Written": _bytes("bytes_written"),
         "Kernel": cells.time(**_ROWS),
-        "of its bound": cells.text(**_ROWS, **_OF_ROOF),
+        "Share": cells.text(**_ROWS, **_OF_ROOF),
         "Projection": cells.time(),
         "Whole way": cells.time(**_WHOLE),
         "Octopus over it": lambda view, key: cells.speedup(key.method, method=SUBJECT, **_WHOLE)(view, key),

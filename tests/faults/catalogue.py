@@ -12,7 +12,7 @@ Edit = Callable[[str], str]
 VERIFY = "verify:"  # before the name of a check of `octopus verify`; else a file, or a function, of tests
 
 _STUDY, _TESTS, _BUILD = "workflow/octopus_study", "tests/study", "paper/build"
-_DRONE = "data/reference/nvidia-h100-80gb-hbm3/drone.csv"
+_DRONE = "data/reference/nvidia-h200/drone.csv"
 _CLOCKS = f"{_TESTS}/measure/test_clocks.py"
 _EFFORT = f"{_TESTS}/baselines/test_baseline_effort.py"
 _CLAIMS = f"{_TESTS}/report/test_claims.py"

@@ -223,20 +223,17 @@ def test_committed_configurations_fit_the_schema(root: Path, name: str) -> None:
     check_config(values)
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        ("device", "gpu", "device: Input should be 'auto', 'cpu' or 'cuda', found 'gpu'"),
-        ("devic", "cpu", "devic: there is no such key; did you mean 'device'?"),
-        ("measure.min_block", 3, "did you mean 'min_blocks'?"),
-        ("measure.min_blocks", 0, "measure.min_blocks: Input should be greater than 0, found 0"),
-        ("stage_timing.counts", [3, 1], "ascending order"),
-        ("crop.size", [224], "crop.size"),
-        ("distribution.workloads", ["normal"], "distribution.workloads.0"),
-        ("machine", "../elsewhere", "machine"),
-        ("raw_dir", "data/{raw}", "raw_dir: String should match pattern '^[^{}]*$', found 'data/{raw}'"),
-    ],
-)
+@pytest.mark.parametrize(("key", "value", "message"), [
+    ("device", "gpu", "device: Input should be 'auto', 'cpu' or 'cuda', found 'gpu'"),
+    ("devic", "cpu", "devic: there is no such key; did you mean 'device'?"),
+    ("measure.min_block", 3, "did you mean 'min_blocks'?"),
+    ("measure.min_blocks", 0, "measure.min_blocks: Input should be greater than 0, found 0"),
+    ("stage_timing.counts", [3, 1], "ascending order"),
+    ("crop.size", [224], "crop.size"),
+    ("distribution.workloads", ["normal"], "distribution.workloads.0"),
+    ("machine", "../elsewhere", "machine"),
+    ("raw_dir", "data/{raw}", "raw_dir: String should match pattern '^[^{}]*$', found 'data/{raw}'"),
+])  # fmt: skip
 def test_errors_say_where_what_and_what_is_allowed(standard: Path, key: str, value: object, message: str) -> None:
     with pytest.raises(InputError) as error:
         load_config(standard, {key: value})
@@ -310,17 +307,10 @@ def test_a_full_run_takes_as_long_as_the_reference(root: Path) -> None:
     assert found is not None and found > 100
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        ([0.2], "about 1 s"),
-        ([80], "about 80 s"),
-        ([800, 40], "about 14 min"),
-        ([800, None], "at least about 13 min"),
-        ([None], ""),
-        ([], ""),
-    ],
-)
+@pytest.mark.parametrize(("seconds", "text"), [
+    ([0.2], "about 1 s"), ([80], "about 80 s"), ([800, 40], "about 14 min"), ([800, None], "at least about 13 min"),
+    ([None], ""), ([], ""),
+])  # fmt: skip
 def test_remaining_times_are_summed_and_rounded(seconds: list[float | None], text: str) -> None:
     assert remaining(seconds) == text
     assert len(seconds) != 1 or rounded(seconds[0]) == text

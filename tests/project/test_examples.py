@@ -23,21 +23,18 @@ def run(root: Path, arguments: list[str], name: str = "drone_stream", **environm
     return done.stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "words"),
-    [
-        ("detector_graph", ["--frames", "0"], "must be at least 1"),
-        ("detector_graph", ["--frames", "-1"], "must be at least 1"),
-        ("detector_graph", ["--width", "8", "--height", "8"], "--width and --height 32"),
-        ("drone_stream", ["--most", "0"], "must be at least 1"),
-        ("drone_stream", ["--width", "3"], "width and height 4"),
-        ("ray_images", ["--batch", "0"], "found --batch 0; --workers must be"),
-        ("ray_images", ["--workers", "-1", "--size", "0"], "found --workers -1, --size 0; --workers"),
-        ("ray_images", ["--folder", "nowhere"], "--folder nowhere is no folder"),
-        ("ray_images", ["--folder", "README.md"], "--folder README.md is no folder"),
-        ("ray_images", ["--out", "nowhere/batch.npy"], "lies in no folder that exists"),
-    ],
-)
+@pytest.mark.parametrize(("name", "arguments", "words"), [
+    ("detector_graph", ["--frames", "0"], "must be at least 1"),
+    ("detector_graph", ["--frames", "-1"], "must be at least 1"),
+    ("detector_graph", ["--width", "8", "--height", "8"], "--width and --height 32"),
+    ("drone_stream", ["--most", "0"], "must be at least 1"),
+    ("drone_stream", ["--width", "3"], "width and height 4"),
+    ("ray_images", ["--batch", "0"], "found --batch 0; --workers must be"),
+    ("ray_images", ["--workers", "-1", "--size", "0"], "found --workers -1, --size 0; --workers"),
+    ("ray_images", ["--folder", "nowhere"], "--folder nowhere is no folder"),
+    ("ray_images", ["--folder", "README.md"], "--folder README.md is no folder"),
+    ("ray_images", ["--out", "nowhere/batch.npy"], "lies in no folder that exists"),
+])  # fmt: skip
 def test_wrong_words_get_one_clear_error(root: Path, name: str, arguments: list[str], words: str) -> None:
     with pytest.raises(subprocess.CalledProcessError) as failed:
         run(root, arguments, name, CUDA_VISIBLE_DEVICES="")
@@ -122,17 +119,14 @@ def test_images_of_a_folder_by_two_workers_of_ray(root: Path, tmp_path: Path) ->
     assert np.array_equal(pixels, resized(root, tmp_path, 0)[1])
 
 
-@pytest.mark.parametrize(
-    ("places", "words"),
-    [
-        ([[0, 1], [2, 3], [4]], None),
-        ([[0, 1], [4]], "expected images from 2 on, found [4]"),
-        ([[0, 1], [2, 3]], "expected 5 images, found 4"),
-        ([[0, 1], [0, 1], [2, 3], [4]], "expected images from 2 on, found [0, 1]"),
-        ([[2, 3], [0, 1], [4]], "expected images from 0 on, found [2, 3]"),
-        ([[1, 0], [2, 3], [4]], "expected images from 0 on, found [1, 0]"),
-    ],
-)
+@pytest.mark.parametrize(("places", "words"), [
+    ([[0, 1], [2, 3], [4]], None),
+    ([[0, 1], [4]], "expected images from 2 on, found [4]"),
+    ([[0, 1], [2, 3]], "expected 5 images, found 4"),
+    ([[0, 1], [0, 1], [2, 3], [4]], "expected images from 2 on, found [0, 1]"),
+    ([[2, 3], [0, 1], [4]], "expected images from 0 on, found [2, 3]"),
+    ([[1, 0], [2, 3], [4]], "expected images from 0 on, found [1, 0]"),
+])  # fmt: skip
 def test_images_that_are_lost_twice_or_out_of_place_are_found(root: Path, places: Any, words: str | None) -> None:
     checked = runpy.run_path(str(root / "examples/ray_images.py"))["checked"]
     batches = [{"place": np.array(place), "pixels": np.array(place)} for place in places]

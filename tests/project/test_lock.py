@@ -146,15 +146,11 @@ def wheel(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("hashed", "refused"),
-    [
-        (lambda digest: f" --hash=sha256:{digest}", ""),
-        (lambda digest: f" --hash=sha256:{digest[::-1]}", "DO NOT MATCH THE HASHES"),
-        (lambda digest: "", "Hashes are required"),
-    ],
-    ids=["its hash", "another hash", "no hash"],
-)
+@pytest.mark.parametrize(("hashed", "refused"), [
+    (lambda digest: f" --hash=sha256:{digest}", ""),
+    (lambda digest: f" --hash=sha256:{digest[::-1]}", "DO NOT MATCH THE HASHES"),
+    (lambda digest: "", "Hashes are required"),
+], ids=["its hash", "another hash", "no hash"])  # fmt: skip
 def test_pip_takes_a_file_by_its_hash_alone(script, wheel, capfd, hashed, refused):
     target = wheel.parent / "target"
     line = "toy-locked==1.0" + hashed(hashlib.sha256(wheel.read_bytes()).hexdigest())

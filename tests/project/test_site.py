@@ -55,18 +55,14 @@ def test_its_pages_take_nothing_from_a_network(site: Site) -> None:
     assert {page.name: found for page in pages if (found := re.findall(loaded, page.read_text()))} == {}
 
 
-@pytest.mark.parametrize(
-    ("page", "texts"),
-    [
-        ("studies.html", ("stage_timing", "arena_bound_share", "Claims that it decides")),
-        ("verified.html", ("The last reference was measured on", "numba")),
-        ("command.html", ("octopus doctor", "octopus measure", "octopus report add-reference")),
-        ("api/octopus.html", ("octopus.crop_resize", "Parameters", "letterbox")),
-        ("api/images.html", ("octopus.images.patch_rows", "Returns")),
-        ("changelog.html", ("Keep a Changelog",)),
-        ("index.html", ("NVIDIA", "95 % intervals")),
-    ],
-)
+@pytest.mark.parametrize(("page", "texts"), [
+    ("studies.html", ("stage_timing", "arena_bound_share", "Claims that it decides")),
+    ("verified.html", ("The last reference was measured on", "numba")),
+    ("command.html", ("octopus doctor", "octopus measure", "octopus report add-reference")),
+    ("api/octopus.html", ("octopus.crop_resize", "Parameters", "letterbox")),
+    ("api/images.html", ("octopus.images.patch_rows", "Returns")),
+    ("changelog.html", ("Keep a Changelog",)), ("index.html", ("NVIDIA", "95 % intervals")),
+])  # fmt: skip
 def test_generated_pages_say_what_the_code_knows(site: Site, page: str, texts: tuple[str, ...]) -> None:
     shown = (site.folder / page).read_text()
     assert [text for text in texts if text not in shown] == []

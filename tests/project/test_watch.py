@@ -73,14 +73,10 @@ def test_methods_that_end_or_block_the_process_cost_a_row_each_and_one_that_abor
     assert (copy / "measured").read_text() == "once "  # what was complete isn't measured again
 
 
-@pytest.mark.parametrize(
-    ("place", "code", "said"),
-    [
-        ("def _first(context, part):", "os._exit(7)", "the process that measures toy ended the process with code 7"),
-        ("def plan(context):", "raise compare.__globals__['InputError']('so')", r"octopus\.errors\.InputError: so"),
-    ],
-    ids=["where no method is at work", "of the study"],
-)
+@pytest.mark.parametrize(("place", "code", "said"), [
+    ("def _first(context, part):", "os._exit(7)", "the process that measures toy ended the process with code 7"),
+    ("def plan(context):", "raise compare.__globals__['InputError']('so')", r"octopus\.errors\.InputError: so"),
+], ids=["where no method is at work", "of the study"])  # fmt: skip
 def test_other_ends_and_errors_are_errors(copy: Path, place: str, code: str, said: str) -> None:
     with pytest.raises(AssertionError, match=said):
         measured(copy, place, f"{place}\n    {code}")

@@ -124,13 +124,10 @@ def test_a_mirror_means_a_new_fetch_unless_the_sample_was_asked_for(finished: Wo
     assert {"fetch_visdrone", *STUDIES} <= finished.planned("mirror=elsewhere", "data=auto")
 
 
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ("device=gpu", "device: Input should be 'auto', 'cpu' or 'cuda', found 'gpu'"),
-        ("devise=cpu", "devise: there is no such key; did you mean 'device'?"),
-    ],
-)
+@pytest.mark.parametrize(("setting", "message"), [
+    ("device=gpu", "device: Input should be 'auto', 'cpu' or 'cuda', found 'gpu'"),
+    ("devise=cpu", "devise: there is no such key; did you mean 'device'?"),
+])  # fmt: skip
 def test_a_wrong_setting_is_refused_readably(finished: Workflow, setting: str, message: str) -> None:
     done = finished.run("-n", "--config", setting)
     assert done.returncode != 0

@@ -52,13 +52,10 @@ def test_cv_cuda_launches_each_operator_once(kind, operators):
     assert calls(made.cv) == ["as_images", *operators]
 
 
-@pytest.mark.parametrize(
-    ("mean", "std", "operators", "scale"),
-    [
-        ((0, 0, 0), (255, 255, 255), OPERATORS[cvcuda.CvCudaScalar], (1 / 255, 0)),
-        ((1, 1, 2), (255, 255, 255), OPERATORS[cvcuda.CvCuda], (1, 0)),
-    ],
-)
+@pytest.mark.parametrize(("mean", "std", "operators", "scale"), [
+    ((0, 0, 0), (255, 255, 255), OPERATORS[cvcuda.CvCudaScalar], (1 / 255, 0)),
+    ((1, 1, 2), (255, 255, 255), OPERATORS[cvcuda.CvCuda], (1, 0)),
+])  # fmt: skip
 def test_cv_cuda_takes_one_pass_where_all_channels_have_one_scale(mean, std, operators, scale):
     made = bare(cvcuda.CvCudaViews, cv=MagicMock(), out="out", stream="stream", _base=0, _scale=0, _source="it")
     made.job.mean, made.job.std = mean, std

@@ -306,21 +306,17 @@ def test_broken_transfer_is_resumed_where_it_stopped(server, tmp_path, monkeypat
     assert faults != CUT or server.sent == len(CONTENT)
 
 
-@pytest.mark.parametrize(
-    ("faults", "content", "message"),
-    [
-        (["html"], CONTENT, "answered with a web page"),
-        (["bad-length"], CONTENT, "says that it sends 'abc' bytes"),
-        (["endless"], CONTENT, "sends more than 300,000 bytes"),
-        ([], CONTENT[:-1], "offers 299,999 bytes instead of 300,000"),
-        ([], CONTENT[:-1] + b"?", "its SHA-256 is"),
-        ([403], CONTENT, "answered 403"),
-        ([404] * 5, CONTENT, "gave up .* answered 404"),
-        ([500] * 5, CONTENT, "gave up .* answered 500"),
-        (["to itself"] * 40, CONTENT, "can't reach .* 30 redirects"),
-        (["to a file"], CONTENT, "can't reach .*file:///etc/hostname"),
-    ],
-)
+@pytest.mark.parametrize(("faults", "content", "message"), [
+    (["html"], CONTENT, "answered with a web page"),
+    (["bad-length"], CONTENT, "says that it sends 'abc' bytes"),
+    (["endless"], CONTENT, "sends more than 300,000 bytes"),
+    ([], CONTENT[:-1], "offers 299,999 bytes instead of 300,000"),
+    ([], CONTENT[:-1] + b"?", "its SHA-256 is"), ([403], CONTENT, "answered 403"),
+    ([404] * 5, CONTENT, "gave up .* answered 404"),
+    ([500] * 5, CONTENT, "gave up .* answered 500"),
+    (["to itself"] * 40, CONTENT, "can't reach .* 30 redirects"),
+    (["to a file"], CONTENT, "can't reach .*file:///etc/hostname"),
+])  # fmt: skip
 def test_wrong_answer_is_refused_and_leaves_no_file(server, tmp_path, faults, content, message):
     server.faults[:] = faults
     with pytest.raises(DataError, match=message):
@@ -363,13 +359,10 @@ def test_a_download_says_what_it_needs_and_asks_for_room_first(server, tmp_path,
     assert len(said) == 1 and "200,000 bytes to load, 207,000 bytes of disk in" in said[0] and "5,000 bytes" in said[0]
 
 
-@pytest.mark.parametrize(
-    ("faults", "longest", "message"),
-    [
-        (["cut"] * 5, 1000.0, "gave up .* after 5 attempts: the connection .*run the same command"),
-        ([], 0.0, "takes longer than 0 s; run the same command to resume"),
-    ],
-)
+@pytest.mark.parametrize(("faults", "longest", "message"), [
+    (["cut"] * 5, 1000.0, "gave up .* after 5 attempts: the connection .*run the same command"),
+    ([], 0.0, "takes longer than 0 s; run the same command to resume"),
+])  # fmt: skip
 def test_a_download_that_is_given_up_keeps_its_part(server, tmp_path, monkeypatch, faults, longest, message):
     monkeypatch.setattr("octopus_study.data.download.LONGEST", longest)
     server.faults[:] = faults

@@ -40,24 +40,15 @@ WANTED = replace(SAMPLE, reason=SAMPLE_WANTED)
 PART = replace(REAL, dataset="sentinel2-b04", reason="no network")  # a window of the scene
 
 
-@pytest.mark.parametrize(
-    ("manifest", "mode", "mirror", "stale"),
-    [
-        (REAL, "auto", None, None),
-        (REAL, "auto", "/elsewhere", None),
-        (REAL, "real", None, None),
-        (REAL, "sample", None, None),
-        (SAMPLE, "auto", None, None),
-        (SAMPLE, "auto", "/mirror", "real data are asked for, and it is the sample's"),
-        (SAMPLE, "real", None, "real data are asked for, and it is the sample's"),
-        (SAMPLE, "sample", None, None),
-        (SAMPLE, "sample", "/mirror", None),
-        (WANTED, "auto", "/mirror", None),
-        (PART, "real", "/mirror", None),
-        (PART, "sample", "mirror", None),
-        (PART, "auto", "mirror", "the whole scene is in the mirror or on its way, and it is a window's"),
-    ],
-)
+@pytest.mark.parametrize(("manifest", "mode", "mirror", "stale"), [
+    (REAL, "auto", None, None), (REAL, "auto", "/elsewhere", None), (REAL, "real", None, None),
+    (REAL, "sample", None, None), (SAMPLE, "auto", None, None),
+    (SAMPLE, "auto", "/mirror", "real data are asked for, and it is the sample's"),
+    (SAMPLE, "real", None, "real data are asked for, and it is the sample's"),
+    (SAMPLE, "sample", None, None), (SAMPLE, "sample", "/mirror", None), (WANTED, "auto", "/mirror", None),
+    (PART, "real", "/mirror", None), (PART, "sample", "mirror", None),
+    (PART, "auto", "mirror", "the whole scene is in the mirror or on its way, and it is a window's"),
+])  # fmt: skip
 def test_the_manifest_of_a_stand_in_is_stale_where_real_data_are_asked_for(
     tmp_path, monkeypatch, manifest, mode, mirror, stale
 ):
@@ -86,15 +77,12 @@ def test_committed_table_is_complete():
     assert visdrone.sha256 == "abeea063037e5d20398837deb11084e652402a34ddf4f207bdf541a6f2a35ef9"
 
 
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lambda text: text.replace("url", "address", 1), "has the columns"),
-        (lambda text: text.replace("81638851", "78 MB"), "size is '78 MB'"),
-        (lambda text: text + "name-only\n", "expected 10 tab-separated values"),
-        (lambda text: text.rstrip("\n") + "\tone more\n", "expected 10 tab-separated values"),
-    ],
-)
+@pytest.mark.parametrize(("spoil", "message"), [
+    (lambda text: text.replace("url", "address", 1), "has the columns"),
+    (lambda text: text.replace("81638851", "78 MB"), "size is '78 MB'"),
+    (lambda text: text + "name-only\n", "expected 10 tab-separated values"),
+    (lambda text: text.rstrip("\n") + "\tone more\n", "expected 10 tab-separated values"),
+])  # fmt: skip
 def test_malformed_table_is_refused(tmp_path, spoil, message):
     table = tmp_path / "datasets.tsv"
     table.write_text(spoil(DATASETS_TSV.read_text(encoding="utf-8")), encoding="utf-8")

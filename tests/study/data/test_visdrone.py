@@ -135,14 +135,11 @@ CHANGED, GONE = r"changed since it was fetched: .* `snakemake", r"are gone from 
 BLACK = np.zeros((1080, 1920, 3), np.uint8)
 
 
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lambda root: first_of(root / "annotations").write_text("1,1,20,20,1,4,0,0\n"), CHANGED),
-        (lambda root: cv2.imwrite(str(first_of(root / "images")), BLACK), CHANGED),
-        (shutil.rmtree, GONE),
-    ],
-)
+@pytest.mark.parametrize(("spoil", "message"), [
+    (lambda root: first_of(root / "annotations").write_text("1,1,20,20,1,4,0,0\n"), CHANGED),
+    (lambda root: cv2.imwrite(str(first_of(root / "images")), BLACK), CHANGED),
+    (shutil.rmtree, GONE),
+])  # fmt: skip
 def test_data_that_are_changed_or_gone_are_refused(tmp_path, spoil, message):
     spoil(tmp_path / fetch("visdrone-val", raw_dir=tmp_path, mode="sample").path)
     with pytest.raises(DataError, match=message):

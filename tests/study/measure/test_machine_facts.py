@@ -39,14 +39,11 @@ def test_the_facts_of_this_machine_are_json():
     assert machine_facts("cpu", threads=1)["cpu"]["threads"] == 1
 
 
-@pytest.mark.parametrize(
-    ("model", "expected"),
-    [
-        ("Intel(R) Xeon(R) Platinum 8480C CPU @ 2.00GHz", "intel-xeon-platinum-8480c-4c"),
-        ("AMD EPYC 7742 64-Core Processor", "amd-epyc-7742-4c"),
-        ("Neoverse-V2", "neoverse-v2-4c"),
-    ],
-)
+@pytest.mark.parametrize(("model", "expected"), [
+    ("Intel(R) Xeon(R) Platinum 8480C CPU @ 2.00GHz", "intel-xeon-platinum-8480c-4c"),
+    ("AMD EPYC 7742 64-Core Processor", "amd-epyc-7742-4c"),
+    ("Neoverse-V2", "neoverse-v2-4c"),
+])  # fmt: skip
 def test_a_cpu_is_named_after_its_model_and_cores(model, expected, monkeypatch):
     monkeypatch.setattr(machine, "cpu_model", lambda: model)
     monkeypatch.setattr(machine, "available_cores", lambda: 4)

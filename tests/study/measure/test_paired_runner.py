@@ -130,15 +130,12 @@ def test_answers_go_into_the_rows_and_unavailable_methods_are_not_run():
     assert "c" not in calls
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"answers": {"a": "same"}}, "none was given for ['b']"),
-        ({"base": "octopus"}, "'octopus' is none of the methods"),
-        ({"methods": [steady("a", 1.0), steady("a", 1.0)]}, "different names"),
-        ({"methods": []}, "at least one"),
-    ],
-)
+@pytest.mark.parametrize(("change", "said"), [
+    ({"answers": {"a": "same"}}, "none was given for ['b']"),
+    ({"base": "octopus"}, "'octopus' is none of the methods"),
+    ({"methods": [steady("a", 1.0), steady("a", 1.0)]}, "different names"),
+    ({"methods": []}, "at least one"),
+])  # fmt: skip
 def test_what_would_give_meaningless_rows_is_refused(change, said):
     with pytest.raises(InputError, match=said.replace("[", r"\[").replace("]", r"\]")):
         timed(**{"methods": [steady("a", 1.0), steady("b", 1.0)]} | change)

@@ -70,26 +70,15 @@ def test_rows_come_back_as_they_were_written(tmp_path):
     assert frame["n"].dtype == frame["block"].dtype == np.int64
 
 
-@pytest.mark.parametrize(
-    ("change", "column"),
-    [
-        ({"layer": "gpu"}, "layer"),
-        ({"unit": "hours"}, "unit"),
-        ({"n": -1}, "n"),
-        ({"n": 1.5}, "n"),
-        ({"block": -1}, "block"),
-        ({"study": "Stage Timing"}, "study"),
-        ({"method": ""}, "method"),
-        ({"status": "yes"}, "status"),
-        ({"status": "different"}, "reason"),
-        ({"status": "same", "reason": "why"}, "reason"),
-        ({"value": None}, "value"),
-        ({"value": math.nan}, "value"),
-        ({"value": math.inf}, "value"),
-        ({"value": "1"}, "value"),
-        ({"value": 1.0, "status": "unavailable", "reason": "no GPU"}, "value"),
-    ],
-)
+@pytest.mark.parametrize(("change", "column"), [
+    ({"layer": "gpu"}, "layer"), ({"unit": "hours"}, "unit"), ({"n": -1}, "n"), ({"n": 1.5}, "n"),
+    ({"block": -1}, "block"), ({"study": "Stage Timing"}, "study"), ({"method": ""}, "method"),
+    ({"status": "yes"}, "status"), ({"status": "different"}, "reason"),
+    ({"status": "same", "reason": "why"}, "reason"),
+    ({"value": None}, "value"), ({"value": math.nan}, "value"), ({"value": math.inf}, "value"),
+    ({"value": "1"}, "value"),
+    ({"value": 1.0, "status": "unavailable", "reason": "no GPU"}, "value"),
+])  # fmt: skip
 def test_a_row_that_breaks_the_schema_is_not_written(change, column, tmp_path):
     with pytest.raises(MeasureError, match=rf"Row 1 breaks the results schema: {column}:"):
         write_rows(tmp_path / "s.csv", [GOOD, GOOD._replace(**{"block": 7} | change)])
@@ -197,21 +186,16 @@ def test_rows_that_were_changed_afterwards_are_found_out(stored):
         validate_provenance(stored)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"started": "yesterday"}, "started"),
-        ({"octopus": {"version": "1", "sha256": "abc"}}, "octopus/sha256"),
-        ({"git": {"commit": None}}, "git"),
-        ({"datasets": []}, "datasets"),
-        ({"datasets": [{"dataset": "synthetic-visdrone", "synthetic": False, "sha256": "a" * 64}]}, "synthetic"),
-        ({"datasets": [{"dataset": "visdrone-val", "synthetic": True, "sha256": "a" * 64}]}, "synthetic"),
-        ({"hostname": "box"}, "hostname"),
-        ({"format": 3}, "format"),
-        ({"command": "octopus measure arena --out /home/me/arena.csv"}, "command"),
-        ({"rules": {"file": "config/claims.yaml", "sha256": "abc"}}, "rules/sha256"),
-    ],
-)
+@pytest.mark.parametrize(("change", "said"), [
+    ({"started": "yesterday"}, "started"),
+    ({"octopus": {"version": "1", "sha256": "abc"}}, "octopus/sha256"),
+    ({"git": {"commit": None}}, "git"), ({"datasets": []}, "datasets"),
+    ({"datasets": [{"dataset": "synthetic-visdrone", "synthetic": False, "sha256": "a" * 64}]}, "synthetic"),
+    ({"datasets": [{"dataset": "visdrone-val", "synthetic": True, "sha256": "a" * 64}]}, "synthetic"),
+    ({"hostname": "box"}, "hostname"), ({"format": 3}, "format"),
+    ({"command": "octopus measure arena --out /home/me/arena.csv"}, "command"),
+    ({"rules": {"file": "config/claims.yaml", "sha256": "abc"}}, "rules/sha256"),
+])  # fmt: skip
 def test_a_record_that_breaks_the_schema_is_not_written(record, change, said, tmp_path):
     with pytest.raises(MeasureError, match=said):
         write_provenance(tmp_path / "s.json", {**record, **change})
@@ -237,18 +221,15 @@ def test_a_record_tells_its_host_from_others_without_naming_it(record, tmp_path)
         write_provenance(tmp_path / "s.json", {**record, "machine": lacking})
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["/venv/bin/octopus", "measure", "arena"], "octopus measure arena"),
-        (["octopus", "--out", "/repo/data/results/m/arena.csv"], "octopus --out data/results/m/arena.csv"),
-        (["octopus", "--manifest=/mnt/me/visdrone-val.json"], "octopus --manifest=.../visdrone-val.json"),
-        (["octopus", '--set=raw_dir="/home/me/raw/"'], "octopus '--set=raw_dir=\".../raw\"'"),
-        (["octopus", "--set=mirror=~/copies"], "octopus --set=mirror=.../copies"),
-        (["octopus", "--set=a=1/2", "data/raw/x.json"], "octopus --set=a=1/2 data/raw/x.json"),
-        (["octopus", "--mirror=https://host/a/b"], "octopus --mirror=https:.../b"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "expected"), [
+    (["/venv/bin/octopus", "measure", "arena"], "octopus measure arena"),
+    (["octopus", "--out", "/repo/data/results/m/arena.csv"], "octopus --out data/results/m/arena.csv"),
+    (["octopus", "--manifest=/mnt/me/visdrone-val.json"], "octopus --manifest=.../visdrone-val.json"),
+    (["octopus", '--set=raw_dir="/home/me/raw/"'], "octopus '--set=raw_dir=\".../raw\"'"),
+    (["octopus", "--set=mirror=~/copies"], "octopus --set=mirror=.../copies"),
+    (["octopus", "--set=a=1/2", "data/raw/x.json"], "octopus --set=a=1/2 data/raw/x.json"),
+    (["octopus", "--mirror=https://host/a/b"], "octopus --mirror=https:.../b"),
+])  # fmt: skip
 def test_a_command_keeps_no_folder_of_this_machine(arguments, expected, tmp_path):
     assert command_line(arguments, Path("/repo")) == expected
 

@@ -44,40 +44,28 @@ def digest_of(package: Path, code: str) -> str:
     return source_digest(["octopus"], root=package)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("# squared", "# the radius, squared"),
-        ('"""Return it."""', '"""Return the area."""'),
-        ('        """Return it."""\n', ""),
-        ("self.factor * radius**2", "(self.factor\n                * radius ** 2)"),
-        ("\n\n\nclass", "\n\nclass"),
-        ("factor: float = math.pi", 'factor: float = math.pi\n    """Of proportion."""'),
-        ('"""Module."""', "'Another'"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new"), [
+    ("# squared", "# the radius, squared"),
+    ('"""Return it."""', '"""Return the area."""'),
+    ('        """Return it."""\n', ""),
+    ("self.factor * radius**2", "(self.factor\n                * radius ** 2)"),
+    ("\n\n\nclass", "\n\nclass"),
+    ("factor: float = math.pi", 'factor: float = math.pi\n    """Of proportion."""'),
+    ('"""Module."""', "'Another'"),
+])  # fmt: skip
 def test_comments_docstrings_and_formatting_do_not_count(package, old, new):
     before = digest_of(package, AREA)
     assert old in AREA
     assert digest_of(package, AREA.replace(old, new)) == before
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("radius**2", "radius**3"),
-        ("radius**2", "radius*2"),
-        ("radius**2", "-radius**2"),
-        ("radius**2", "radius**2.0"),
-        ("math.pi", "math.e"),
-        ("radius: float", "r: float"),
-        ("math.pi", "None"),
-        ("import math", "from math import *"),
-        ("return self", "yield self"),
-        ("import math\n", "import math\nimport os\n"),
-        ("    def of", "    @staticmethod\n    def of"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new"), [
+    ("radius**2", "radius**3"), ("radius**2", "radius*2"), ("radius**2", "-radius**2"), ("radius**2", "radius**2.0"),
+    ("math.pi", "math.e"), ("radius: float", "r: float"), ("math.pi", "None"), ("import math", "from math import *"),
+    ("return self", "yield self"),
+    ("import math\n", "import math\nimport os\n"),
+    ("    def of", "    @staticmethod\n    def of"),
+])  # fmt: skip
 def test_code_counts(package, old, new):
     before = digest_of(package, AREA)
     assert old in AREA
@@ -129,14 +117,11 @@ def test_the_config_digest_knows_science_only():
 STUDY = "workflow/octopus_study"
 FILES = {
     "octopus/__init__.py": "if TYPE_CHECKING:\n    from octopus.crop import crop_resize\n",
-    "octopus/crop.py": "import octopus.errors\n",
-    "octopus/errors.py": "",
-    f"{STUDY}/__init__.py": "",
+    "octopus/crop.py": "import octopus.errors\n", "octopus/errors.py": "", f"{STUDY}/__init__.py": "",
     f"{STUDY}/baselines/__init__.py": "",
     f"{STUDY}/baselines/cvcuda.py": "import cvcuda\n",
-    f"{STUDY}/baselines/table.csv": "1",
-    f"{STUDY}/start.py": "",
-}
+    f"{STUDY}/baselines/table.csv": "1", f"{STUDY}/start.py": "",
+}  # fmt: skip
 # Each line of its input names modules; a fork loads them, and prints the files of all that came with them.
 LOAD = """
 import contextlib, importlib, os, sys
@@ -163,21 +148,18 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("source", "names"),
-    [
-        ("import numpy, os.path", ""),
-        ("import octopus_study.baselines.cvcuda", CVCUDA),
-        ("from octopus_study.baselines import cvcuda", CVCUDA),
-        ("def late():\n    from octopus_study.baselines.cvcuda import CvCuda", CVCUDA),
-        ("PLACE = 'octopus_study.baselines.cvcuda:CvCuda'", CVCUDA),
-        ("import_module(f'octopus_study.baselines.{name}')", CVCUDA),
-        ("run(['-c', 'from octopus_study.baselines.cvcuda import main; main()'])", CVCUDA),
-        ("'''See octopus_study.baselines.cvcuda.'''\ndef f():\n    '''octopus_study.baselines.cvcuda'''", ""),
-        ("if TYPE_CHECKING:\n    from octopus_study.baselines import cvcuda", ""),
-        ("from octopus_study.baselines.absent import x", "__init__ baselines/__init__"),
-    ],
-)
+@pytest.mark.parametrize(("source", "names"), [
+    ("import numpy, os.path", ""),
+    ("import octopus_study.baselines.cvcuda", CVCUDA),
+    ("from octopus_study.baselines import cvcuda", CVCUDA),
+    ("def late():\n    from octopus_study.baselines.cvcuda import CvCuda", CVCUDA),
+    ("PLACE = 'octopus_study.baselines.cvcuda:CvCuda'", CVCUDA),
+    ("import_module(f'octopus_study.baselines.{name}')", CVCUDA),
+    ("run(['-c', 'from octopus_study.baselines.cvcuda import main; main()'])", CVCUDA),
+    ("'''See octopus_study.baselines.cvcuda.'''\ndef f():\n    '''octopus_study.baselines.cvcuda'''", ""),
+    ("if TYPE_CHECKING:\n    from octopus_study.baselines import cvcuda", ""),
+    ("from octopus_study.baselines.absent import x", "__init__ baselines/__init__"),
+])  # fmt: skip
 def test_what_a_source_imports_of_the_artifact(tree: Path, source: str, names: str) -> None:
     (tree / STUDY / "start.py").write_text(source)
     files = {file.relative_to(tree / STUDY).as_posix() for file in imported([f"{STUDY}/start.py"], tree)}

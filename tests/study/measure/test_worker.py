@@ -29,14 +29,11 @@ def test_arguments_and_results_travel_whatever_a_library_prints(worker):
     assert worker.ask(of("read_input"), seconds=20) == b""
 
 
-@pytest.mark.parametrize(
-    ("target", "kind", "said"),
-    [
-        ("wrong", InputError, "^so not$"),
-        ("fails", Unavailable, "^ZeroDivisionError: division by zero$"),
-        ("absent", Unavailable, "has no attribute 'absent'"),
-    ],
-)
+@pytest.mark.parametrize(("target", "kind", "said"), [
+    ("wrong", InputError, "^so not$"),
+    ("fails", Unavailable, "^ZeroDivisionError: division by zero$"),
+    ("absent", Unavailable, "has no attribute 'absent'"),
+])  # fmt: skip
 def test_a_call_that_raises_raises_here_and_the_process_goes_on(worker, target, kind, said):
     process = worker.ask(of("process"), seconds=20)
     with pytest.raises(kind, match=said):
@@ -44,14 +41,11 @@ def test_a_call_that_raises_raises_here_and_the_process_goes_on(worker, target, 
     assert worker.ask(of("process"), seconds=20) == process == worker.pid != os.getpid()
 
 
-@pytest.mark.parametrize(
-    ("target", "said"),
-    [
-        ("dies", "the process ended with code 1: CUDA error: out of memory"),
-        ("killed", "the process ended by SIGKILL"),
-        ("leaves_a_child", "the process ended with code 7"),
-    ],
-)
+@pytest.mark.parametrize(("target", "said"), [
+    ("dies", "the process ended with code 1: CUDA error: out of memory"),
+    ("killed", "the process ended by SIGKILL"),
+    ("leaves_a_child", "the process ended with code 7"),
+])  # fmt: skip
 def test_a_process_that_dies_says_how_with_its_last_words(worker, target, said):
     began = time.monotonic()
     with pytest.raises(WorkerError, match=said):
@@ -128,15 +122,12 @@ def test_garbage_of_the_imports_does_not_hide_the_growth():
     assert lines.fixed < 48 * MIB
 
 
-@pytest.mark.parametrize(
-    ("target", "said"),
-    [
-        ("worker_targets:broken", "ImportError: No module named 'cvcuda'"),
-        ("worker_targets:silent", "worker_targets:silent was not measured: its process ended with code 3"),
-        ("worker_targets:absent", "has no attribute 'absent'"),
-        ("no_such_module:blocks", "No module named 'no_such_module'"),
-    ],
-)
+@pytest.mark.parametrize(("target", "said"), [
+    ("worker_targets:broken", "ImportError: No module named 'cvcuda'"),
+    ("worker_targets:silent", "worker_targets:silent was not measured: its process ended with code 3"),
+    ("worker_targets:absent", "has no attribute 'absent'"),
+    ("no_such_module:blocks", "No module named 'no_such_module'"),
+])  # fmt: skip
 def test_a_failing_process_says_why(target, said):
     with pytest.raises(MeasureError, match=said):
         measure_memory(target)

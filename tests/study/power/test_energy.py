@@ -127,28 +127,21 @@ FAILED = replace(steady(), failures=tuple(Failure(s.at_ns, "no answer") for s in
 NOTHING, STILL = "readings in the window are 0 or less", r"the power changed \d times in 251 readings of 5\.0 s"
 
 
-@pytest.mark.parametrize(
-    ("trace", "check", "text"),
-    [
-        (steady(counter=1.06), "counter-agrees", "disagree"),
-        (steady(counter=0.0), "counter-agrees", "stands still"),
-        (counting(lambda s: s.counter.value - 1_500_000 * (s.at_ns > 12 * SECOND)), "counter-monotonic", "went back"),
-        (counting(lambda s: s.at_ns // SECOND * 200_000), "distinct-values", "counter changed [45] times in 251"),
-        (HOLED, "readable", "silent for 2.0 s"),
-        (FAILED, "readable", "no answer"),
-        (steady(end_s=14.99), "readable", "beyond both ends"),
-        (steady(start_s=10.2), "readable", "beyond both ends"),
-        (Trace("gpu_board", (), (Failure(12 * SECOND, "lost"),)), "readable", "lost"),
-        (Trace("gpu_board", ()), "readable", "silent"),
-        (with_nothing("power", 1), "plausible-range", NOTHING),
-        (with_nothing("power", 11, None), "plausible-range", NOTHING),
-        (with_nothing("averaged", 11), "plausible-range", NOTHING),
-        (with_nothing("averaged", 250, None), "plausible-range", NOTHING),
-        (frozen(9.5), "distinct-values", STILL),
-        (frozen(10.15), "distinct-values", STILL),
-        (frozen(10.15, 200.0), "distinct-values", STILL),
-    ],
-)
+@pytest.mark.parametrize(("trace", "check", "text"), [
+    (steady(counter=1.06), "counter-agrees", "disagree"), (steady(counter=0.0), "counter-agrees", "stands still"),
+    (counting(lambda s: s.counter.value - 1_500_000 * (s.at_ns > 12 * SECOND)), "counter-monotonic", "went back"),
+    (counting(lambda s: s.at_ns // SECOND * 200_000), "distinct-values", "counter changed [45] times in 251"),
+    (HOLED, "readable", "silent for 2.0 s"), (FAILED, "readable", "no answer"),
+    (steady(end_s=14.99), "readable", "beyond both ends"), (steady(start_s=10.2), "readable", "beyond both ends"),
+    (Trace("gpu_board", (), (Failure(12 * SECOND, "lost"),)), "readable", "lost"),
+    (Trace("gpu_board", ()), "readable", "silent"),
+    (with_nothing("power", 1), "plausible-range", NOTHING),
+    (with_nothing("power", 11, None), "plausible-range", NOTHING),
+    (with_nothing("averaged", 11), "plausible-range", NOTHING),
+    (with_nothing("averaged", 250, None), "plausible-range", NOTHING),
+    (frozen(9.5), "distinct-values", STILL), (frozen(10.15), "distinct-values", STILL),
+    (frozen(10.15, 200.0), "distinct-values", STILL),
+])  # fmt: skip
 @pytest.mark.parametrize("frames", [0, 100], ids=["idle", "under load"])
 def test_a_window_that_cannot_be_known_says_why(proof, trace, check, text, frames):
     with pytest.raises(SensorError, match=text) as caught:
@@ -190,15 +183,10 @@ def test_a_counter_needs_no_readings_between_its_updates(proof):
 LASTING = Stretch(seconds=5.0, settle_seconds=1.0, tail_seconds=0.25)
 
 
-@pytest.mark.parametrize(
-    ("update", "averaged", "expected"),
-    [
-        (None, 0.0, Stretch(5.0, 1.0, 0.25)),
-        (0.1, 0.0, Stretch(5.0, 1.0, 0.25)),
-        (0.2, 0.0, Stretch(10.0, 1.0, 0.5)),
-        (0.1, 1.0, Stretch(5.0, 2.0, 1.25)),
-    ],
-)
+@pytest.mark.parametrize(("update", "averaged", "expected"), [
+    (None, 0.0, Stretch(5.0, 1.0, 0.25)), (0.1, 0.0, Stretch(5.0, 1.0, 0.25)),
+    (0.2, 0.0, Stretch(10.0, 1.0, 0.5)), (0.1, 1.0, Stretch(5.0, 2.0, 1.25)),
+])  # fmt: skip
 def test_a_window_has_fifty_updates_and_five_seconds(update, averaged, expected):
     assert stretch(5.0, 1.0, update, averaged) == expected
     assert stretch(1.0, 1.0, update, averaged) == expected

@@ -85,17 +85,12 @@ def counted_run(layer: str, factor: float) -> PowerRun:
     return run
 
 
-@pytest.mark.parametrize(
-    ("make", "layer", "factor", "checks"),
-    [
-        (momentary_run, "paced", 1.15, []),
-        (momentary_run, "back_to_back", 1.04, []),
-        (momentary_run, "back_to_back", 1.08, ["trace-agrees"]),
-        (counted_run, "paced", 1.15, []),
-        (counted_run, "back_to_back", 1.04, []),
-        (counted_run, "back_to_back", 1.08, ["trace-agrees"]),
-    ],
-)
+@pytest.mark.parametrize(("make", "layer", "factor", "checks"), [
+    (momentary_run, "paced", 1.15, []), (momentary_run, "back_to_back", 1.04, []),
+    (momentary_run, "back_to_back", 1.08, ["trace-agrees"]),
+    (counted_run, "paced", 1.15, []), (counted_run, "back_to_back", 1.04, []),
+    (counted_run, "back_to_back", 1.08, ["trace-agrees"]),
+])  # fmt: skip
 def test_readings_of_the_moment_check_steady_work_alone(make, layer, factor, checks, tmp_path):
     assert refusing(make(layer, factor).write(tmp_path)) == checks
 
@@ -153,21 +148,18 @@ def constant_power(methods: tuple[str, ...], counts: tuple[int, ...]) -> Rows:
 TIMES = [(10, "a", "time", 10, "ms"), (10, "a", "power", 8, "W"), (10, "a", "energy", 90, "mJ")]
 
 
-@pytest.mark.parametrize(
-    ("rows", "checks"),
-    [
-        (constant_power(("a", "b"), (1, 2, 3, 4)), ["identity"]),
-        (constant_power(("a", "b"), (1, 2, 3)), []),
-        (constant_power(("a", "b", "c"), (1, 2)), ["identity"]),
-        (constant_power(("a",), (1, 2, 3, 4, 5)), ["identity"]),
-        (constant_power(("a", "a-again"), (1, 2, 3, 4)), []),
-        (TIMES, ["power-times-time"]),
-        ([(1, "a", "power", 4913, "mV")], ["typed-units"]),
-        ([(1, "a", "energy", 4913, "W")], ["typed-units"]),
-        ([(1, "a", "power", 12, "percent")], ["typed-units"]),
-        ([(1, "a", "power", 8000, "W")], ["plausible-range"]),
-    ],
-)
+@pytest.mark.parametrize(("rows", "checks"), [
+    (constant_power(("a", "b"), (1, 2, 3, 4)), ["identity"]),
+    (constant_power(("a", "b"), (1, 2, 3)), []),
+    (constant_power(("a", "b", "c"), (1, 2)), ["identity"]),
+    (constant_power(("a",), (1, 2, 3, 4, 5)), ["identity"]),
+    (constant_power(("a", "a-again"), (1, 2, 3, 4)), []),
+    (TIMES, ["power-times-time"]),
+    ([(1, "a", "power", 4913, "mV")], ["typed-units"]),
+    ([(1, "a", "energy", 4913, "W")], ["typed-units"]),
+    ([(1, "a", "power", 12, "percent")], ["typed-units"]),
+    ([(1, "a", "power", 8000, "W")], ["plausible-range"]),
+])  # fmt: skip
 def test_a_published_table_is_judged_by_itself(rows: Rows, checks: list[str], tmp_path: Path) -> None:
     assert refusing(published(rows, tmp_path)) == checks
 

@@ -99,17 +99,10 @@ SWITCHES: dict[str, tuple[Callable[[Patch], None], str]] = {
     "distinct-values later": (lambda patch: patch.setattr(energy, "LEAST_VALUES", 0), "freezes-later"),
 }
 JUDGED = {
-    "readable": "drops-out",
-    "plausible-range": "thousand-fold",
-    "sibling-voltage": "core-voltage",
-    "hierarchy": "labels-swapped",
-    "counter-monotonic": "counter-reset",
-    "distinct-values": "by-state",
-    "rises": "other-gpu",
-    "load-above-idle": "not-alone",
-    "comes-back": "leak",
-    "counter-agrees": "counter-elsewhere",
-}
+    "readable": "drops-out", "plausible-range": "thousand-fold", "sibling-voltage": "core-voltage",
+    "hierarchy": "labels-swapped", "counter-monotonic": "counter-reset", "distinct-values": "by-state",
+    "rises": "other-gpu", "load-above-idle": "not-alone", "comes-back": "leak", "counter-agrees": "counter-elsewhere",
+}  # fmt: skip
 # Each other rule of tables is switched off in test_lint.py.
 LINTED = {"identity": "power-by-name", "scope": "two-scopes"}
 SWITCHES |= {check: (silenced(JUDGES, check), name) for check, name in JUDGED.items()}

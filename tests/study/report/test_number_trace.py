@@ -45,14 +45,11 @@ def test_a_trace_names_every_station(identifier: str, parts: str, numbers: Frame
     assert [part for part in parts.split("|") if part not in text] == []
 
 
-@pytest.mark.parametrize(
-    ("provenance", "parts", "absent"),
-    [
-        ({"command": "octopus measure x --out y"}, ("octopus measure x --out y", "commit 0123456789"), "; "),
-        ({"git": {"commit": "abc", "dirty": True, "reason": "a copy"}}, ("commit abc; with changes; a copy",), "0123"),
-        (None, ("commit 0123456789",), "measured by"),
-    ],
-)
+@pytest.mark.parametrize(("provenance", "parts", "absent"), [
+    ({"command": "octopus measure x --out y"}, ("octopus measure x --out y", "commit 0123456789"), "; "),
+    ({"git": {"commit": "abc", "dirty": True, "reason": "a copy"}}, ("commit abc; with changes; a copy",), "0123"),
+    (None, ("commit 0123456789",), "measured by"),
+])  # fmt: skip
 def test_a_trace_prints_the_command_and_the_commit_that_the_provenance_has(
     provenance: dict | None, parts: tuple[str, ...], absent: str, numbers: Frame, tmp_path: Path
 ) -> None:
@@ -79,17 +76,14 @@ def test_an_unknown_id_suggests_near_ones(numbers: Frame) -> None:
         traced(f"{HOST}x", numbers)
 
 
-@pytest.mark.parametrize(
-    ("source", "identifier", "used"),
-    [
-        ('#num("gpu.a.b.c.d")', "m.a.b.c.d", True),
-        ('#let at = "gpu.a.b."\n#num(at + "c")', "m.a.b.c", True),
-        ('#let at = "gpu.a.b."\n#num(at + "c")', "m.a.x.c", False),
-        ('#for (scope, place) in places { num(scope + ".a.b.c") }', "m.a.b.c", True),
-        ('#versus("gpu.a.b", "other")', "m.a.b.speedup_over_other", True),
-        ('#said("one-claim")', "m.a.b", False),
-    ],
-)
+@pytest.mark.parametrize(("source", "identifier", "used"), [
+    ('#num("gpu.a.b.c.d")', "m.a.b.c.d", True),
+    ('#let at = "gpu.a.b."\n#num(at + "c")', "m.a.b.c", True),
+    ('#let at = "gpu.a.b."\n#num(at + "c")', "m.a.x.c", False),
+    ('#for (scope, place) in places { num(scope + ".a.b.c") }', "m.a.b.c", True),
+    ('#versus("gpu.a.b", "other")', "m.a.b.speedup_over_other", True),
+    ('#said("one-claim")', "m.a.b", False),
+])  # fmt: skip
 def test_ids_that_are_put_together_are_found(source: str, identifier: str, used: bool, tmp_path: Path) -> None:
     (tmp_path / "section.typ").write_text(source, encoding="utf-8")
     frame = Frame([])

@@ -18,19 +18,11 @@ from octopus_study.report.studies import report_of
 ROWS = Table({"workload": ["a", "a", "b-x", "b-y"], "n": [1, 2, 1, 2], "method": ["m", "m-again", "m", "other"]})
 
 
-@pytest.mark.parametrize(
-    ("selector", "taken"),
-    [
-        ("workload=a", [0, 1]),
-        ("workload=a, n=2", [1]),
-        ("workload=b-*", [2, 3]),
-        ("method=m and other", [0, 2, 3]),
-        ("method!=*-again and other", [0, 2]),
-        ("workload=a, n=1; or method=other", [0, 3]),
-        ("all rows", [0, 1, 2, 3]),
-        ("workload=c", []),
-    ],
-)
+@pytest.mark.parametrize(("selector", "taken"), [
+    ("workload=a", [0, 1]), ("workload=a, n=2", [1]), ("workload=b-*", [2, 3]), ("method=m and other", [0, 2, 3]),
+    ("method!=*-again and other", [0, 2]), ("workload=a, n=1; or method=other", [0, 3]), ("all rows", [0, 1, 2, 3]),
+    ("workload=c", []),
+])  # fmt: skip
 def test_a_selector_takes_its_rows(selector: str, taken: list[int]) -> None:
     assert ROWS.rows(selector).tolist() == taken
 

@@ -283,18 +283,11 @@ def test_two_networks_at_once_are_judged_by_rows_of_their_own(tmp_path: Path) ->
     assert shown == ["Two ONNX Runtime sessions: Two threads, two streams"]
 
 
-@pytest.mark.parametrize(
-    ("measured", "expected"),
-    [
-        ((True, 3.2, 0.3, 0.1), QUADRANTS),
-        ((True, 3.2, 0.3, 1.5), UNDECIDED),
-        ((False, 3.2, 0.3, 0.1), UNDECIDED),
-        ((True, 1.0, 0.3, 0.1), UNDECIDED),
-        ((True, 1.0, 1.0, 40.0), HEURISTICS),
-        ((False, 0.9, 1.1, 8.0), HEURISTICS),
-        ((True, 1.0, 1.0, 0.5), UNDECIDED),
-    ],
-)
+@pytest.mark.parametrize(("measured", "expected"), [
+    ((True, 3.2, 0.3, 0.1), QUADRANTS), ((True, 3.2, 0.3, 1.5), UNDECIDED), ((False, 3.2, 0.3, 0.1), UNDECIDED),
+    ((True, 1.0, 0.3, 0.1), UNDECIDED), ((True, 1.0, 1.0, 40.0), HEURISTICS), ((False, 0.9, 1.1, 8.0), HEURISTICS),
+    ((True, 1.0, 1.0, 0.5), UNDECIDED),
+])  # fmt: skip
 def test_the_cause_of_a_jump_in_memory_follows_the_rule(measured, expected):
     assert verdict(*measured) == expected
 

@@ -22,28 +22,14 @@ from octopus_study.report.view import View
 from octopus_study.status import different, read_answer
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
-    [
-        (0.19234, "ms", "0.192 ms"),
-        (0.0068, "ms", "6.80 µs"),
-        (1234.4, "ms", "1.23 s"),
-        (99.97, "ms", "100 ms"),
-        (0.9491, "fraction", "94.9 %"),
-        (0.9991, "fraction", "99.91 %"),
-        (0.99982, "fraction", "99.98 %"),
-        (1.0, "fraction", "100 %"),
-        (5.0, "ratio", "5.00\u00d7"),
-        (204 * 2**20, "bytes", "204 MiB"),
-        (3.5 * 2**10, "bytes", "3.50 KiB"),
-        (12 * 2**30, "bytes", "12.0 GiB"),
-        (41.0, "px", "41 px"),
-        (10500.0, "count", "10\u202f500"),
-        (-1.5, "ms", "\u22121.50 ms"),
-        (4588.0, "GB/s", "4588 GB/s"),
-        (math.nan, "ms", "\u2013 ms"),
-    ],
-)
+@pytest.mark.parametrize(("value", "unit", "text"), [
+    (0.19234, "ms", "0.192 ms"), (0.0068, "ms", "6.80 µs"), (1234.4, "ms", "1.23 s"), (99.97, "ms", "100 ms"),
+    (0.9491, "fraction", "94.9 %"), (0.9991, "fraction", "99.91 %"), (0.99982, "fraction", "99.98 %"),
+    (1.0, "fraction", "100 %"), (5.0, "ratio", "5.00\u00d7"), (204 * 2**20, "bytes", "204 MiB"),
+    (3.5 * 2**10, "bytes", "3.50 KiB"), (12 * 2**30, "bytes", "12.0 GiB"), (41.0, "px", "41 px"),
+    (10500.0, "count", "10\u202f500"), (-1.5, "ms", "\u22121.50 ms"), (4588.0, "GB/s", "4588 GB/s"),
+    (math.nan, "ms", "\u2013 ms"),
+])  # fmt: skip
 def test_quantity_text(value: float, unit: str, text: str) -> None:
     assert quantity_text(value, unit) == text
 

@@ -48,15 +48,12 @@ def test_a_core_run_is_looked_for_in_its_own_folder(paths: Paths, scene: Scene, 
         assert core.results == paths.results / "core" / scene.results.name
 
 
-@pytest.mark.parametrize(
-    ("name", "file", "old", "new"),
-    [
-        ("numbers", "numbers.csv", ",ms,", ",us,"),
-        ("tables", "tables/claims_published.md", "reproduced", "refuted"),
-        ("verdicts", "claims.csv", "reproduced", "refuted"),
-        ("numbers", "numbers.json", "\u00d7", "x"),
-    ],
-)
+@pytest.mark.parametrize(("name", "file", "old", "new"), [
+    ("numbers", "numbers.csv", ",ms,", ",us,"),
+    ("tables", "tables/claims_published.md", "reproduced", "refuted"),
+    ("verdicts", "claims.csv", "reproduced", "refuted"),
+    ("numbers", "numbers.json", "\u00d7", "x"),
+])  # fmt: skip
 def test_what_was_changed_after_it_was_built_is_named(name, file, old, new, paths, scene, tmp_path):
     build = shutil.copytree(paths.build, tmp_path / "build")
     text = (build / file).read_text(encoding="utf-8")

@@ -184,14 +184,11 @@ def test_several_processes_share_the_blocks_of_a_comparison(manifest, tmp_path):
     assert record["extra"]["processes"] == {"measured": 2, "failed": []}
 
 
-@pytest.mark.parametrize(
-    ("code", "limit", "said"),
-    [
-        ("raise SystemExit('no room')", 60, "process 1 ended with code 1: no room"),
-        ("import time; time.sleep(60)", 1, "process 1 gave no answer for "),
-        ("raise MemoryError('no room')", 60, "process 1: too little memory was free"),
-    ],
-)
+@pytest.mark.parametrize(("code", "limit", "said"), [
+    ("raise SystemExit('no room')", 60, "process 1 ended with code 1: no room"),
+    ("import time; time.sleep(60)", 1, "process 1 gave no answer for "),
+    ("raise MemoryError('no room')", 60, "process 1: too little memory was free"),
+])  # fmt: skip
 def test_a_further_process_that_fails_is_noted_and_costs_only_its_blocks(
     manifest, tmp_path, monkeypatch, code, limit, said
 ):

@@ -20,17 +20,13 @@ AGAIN = "-again"
 UNPLANNED = {"discarded_blocks", "power_capped"}
 # Who may give another answer on a CPU, and what is said of it.
 DIFFERENT = {
-    "published": "rounds to uint8",
-    "n-launches": "rounds to uint8",
-    "n-launches-published": "rounds to uint8",
+    "published": "rounds to uint8", "n-launches": "rounds to uint8", "n-launches-published": "rounds to uint8",
     "opencv-loop": "rounds to bytes",
     "roi-align": "reads across the edge of a box",
     "padded-torch": "resizes the padded image",
     "padded-onnxruntime": "resizes the padded image",
-    "pillow": "Pillow",
-    "pillow-simd": "Pillow",
-    "dali": "Pillow",
-}
+    "pillow": "Pillow", "pillow-simd": "Pillow", "dali": "Pillow",
+}  # fmt: skip
 
 
 def context_of(study, request, **settings):

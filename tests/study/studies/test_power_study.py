@@ -45,12 +45,9 @@ CONFIG = Path(__file__).parents[3] / "config" / "config.yaml"
 SETTINGS = {"device": "cpu", "power.counts": [10, 20], "power.again_counts": [20], "power.paced_counts": [20]}
 # milliseconds per object and watts
 METHODS = {
-    "octopus": (0.1, 300.0),
-    "published": (0.4, 200.0),
-    "n-launches": (2.0, 130.0),
-    "cvcuda-views": (0.2, 250.0),
+    "octopus": (0.1, 300.0), "published": (0.4, 200.0), "n-launches": (2.0, 130.0), "cvcuda-views": (0.2, 250.0),
     "octopus-again": (0.1, 300.0),
-}
+}  # fmt: skip
 
 
 def context_of(manifest):
@@ -430,16 +427,10 @@ def test_a_slow_sensor_is_stored_update_by_update():
     assert {row.method for row in rows} == {"octopus", "between"}
 
 
-@pytest.mark.parametrize(
-    ("layer", "watts", "known"),
-    [
-        (BACK_TO_BACK, 99.0, False),
-        (BACK_TO_BACK, 100.0, False),
-        (BACK_TO_BACK, 100.001, True),
-        (PACED, 98.9, False),
-        (PACED, 99.5, True),
-    ],
-)
+@pytest.mark.parametrize(("layer", "watts", "known"), [
+    (BACK_TO_BACK, 99.0, False), (BACK_TO_BACK, 100.0, False), (BACK_TO_BACK, 100.001, True),
+    (PACED, 98.9, False), (PACED, 99.5, True),
+])  # fmt: skip
 def test_a_load_that_draws_no_more_than_the_idle_device_has_no_energy(layer, watts, known):
     window = Window(0, 5000 * MS, 100, 5000 * MS)
     level = Level("unknown", (power_of(100.0), power_of(99.999_999_99)))

@@ -6,19 +6,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 from octopus_study.measure._files import atomic_text
-from octopus_study.report.build import derive_all, vetted
+from octopus_study.report.build import numbers_of, vetted
 from octopus_study.report.claims import Judgement
 from octopus_study.report.frame import Frame
 from octopus_study.report.runs import load_runs
-from octopus_study.report.studies.pipelines import BY_INPUT, of_inputs
+from octopus_study.report.studies.pipelines import BY_INPUT
 from octopus_study.report.tables.sources import source_map
 from octopus_study.report.tables.spec import build
 from octopus_study.report.tables.writers import markdown
 from octopus_study.timings import Timing
 
 MARKS = "<!-- --8<-- [start:{0}] -->\n", "<!-- --8<-- [end:{0}] -->"
-_CROPS = "arena.visdrone.n1000.octopus"
-_KERNEL, _CALL = f"{_CROPS}.crop_resize_normalize.device", f"{_CROPS}.end_to_end.host"
+_KERNEL, _CALL = (f"arena.visdrone.n1000.octopus.{of}" for of in ("crop_resize_normalize.device", "end_to_end.host"))
+# What the paper quotes of the study `stage_timing`.
+_QUOTED, _QUOTED_CALL = (name.replace("arena", "stage_timing") for name in (_KERNEL, _CALL))
 _FEW = "arena.visdrone.n28.octopus.end_to_end.host"
 _ONE_THREAD = "arena.visdrone-1thread.n1000.octopus.end_to_end.host"
 _COUNTS = 32, 4  # images of a batch on a GPU, and on a CPU
@@ -29,11 +30,12 @@ _STEP = "pipelines.model-ragged.n32.pillow.octopus.model_step.host"
 _OVER = "over_transformers"
 _CHOSEN = re.compile(rf"\.speedup_over_(best_\w+)$|\.(least|greatest)_{_OVER}$")  # and which one was chosen
 DASH = "\u2013"
+_NONE = DASH, DASH
 _NOTHING = "No reference machine has a run of these studies yet.\n"
 
 
 class Row(NamedTuple):
-    """A line of the block; an id without its machine is empty where the machine has no such number."""
+    """A line of the block; an id without its machine is empty where a kind of machine has no such number."""
 
     label: str
     gpu: str = ""
@@ -41,9 +43,9 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("1000 boxes of VisDrone, from boxes to batch", _CALL, _CALL),
-    Row("the kernel alone", _KERNEL),
-    Row("share of the time that writing the result alone takes", f"{_KERNEL}.share_of_write-bound"),
+    Row("1000 boxes of VisDrone, from boxes to batch", _QUOTED_CALL, _QUOTED_CALL),
+    Row("the kernel alone", _QUOTED),
+    Row("share of the time that writing the result alone takes", f"{_QUOTED}.share_of_write-bound"),
     Row("kernel, over the fastest library with the same answer", f"{_KERNEL}.speedup_over_best_baseline"),
     Row("the same, over CV-CUDA's operator alone: one scale for all channels", f"{_KERNEL}.speedup_over_cvcuda-scalar"),
     Row("from boxes to batch, over the fastest such library", f"{_CALL}.speedup_over_best_baseline"),
@@ -73,41 +75,43 @@ ROWS = (
 STUDIES = frozenset(id.partition(".")[0] for row in ROWS for id in row[1:] if id)
 
 
-def reference_frame(reference_dir: str | Path) -> Frame:
-    """Return the numbers of the references that the README shows: those of the studies in `ROWS`."""
-    runs = [run for run in load_runs(None, reference_dir) if run.study in STUDIES]
-    frame = Frame(derive_all(vetted(runs)))
-    return Frame([*frame, *of_inputs(frame)])
+def reference_frame(reference_dir: str | Path, published_dir: str | Path) -> Frame:
+    """Return all numbers of the references: which GPU a study shows depends on what each of them ran."""
+    return Frame(numbers_of(vetted(load_runs(None, reference_dir)), published_dir))
 
 
 def block(frame: Frame) -> str:
-    """Return the block as Markdown; a row without any number is left out."""
-    machines = [name for name in ("gpu", "cpu") if name in frame.aliases]
-    rows = [(row.label, *(cell(frame, name, getattr(row, name)) for name in machines)) for row in ROWS]
-    shown = [row for row in rows if any(text != DASH for text in row[1:])]
-    if not shown:
+    """Return the block as Markdown; a row without any number is left out. Where several machines of a kind shared the
+    studies, a column names that of each row."""
+    found = [(row.label, cell(frame, f"gpu.{row.gpu}"), cell(frame, f"cpu.{row.cpu}")) for row in ROWS]
+    rows = [row for row in found if row[1:] != (_NONE, _NONE)]
+    if not rows:
         return _NOTHING
-    names = ["number", *(frame.text(f"{name}.machine.name") for name in machines)]
-    lines = [names, [":---", *["---:"] * len(machines)], *shown]
-    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    texts = [part for study in sorted(STUDIES) for part in frame.text(f"shown.{study}").split("; ")]
-    days = "; ".join(dict.fromkeys(filter(None, texts)))
+    labels, *kinds = zip(*rows, strict=True)
+    columns = [("number", ":---", *labels)]
+    for kind, cells in zip(("GPU", "CPU"), kinds, strict=True):
+        names, texts = zip(*cells, strict=True)
+        if machines := {*names} - {DASH}:
+            alone = len(machines) == 1
+            columns += [] if alone else [(kind, ":---", *names)]
+            columns.append((machines.pop() if alone else f"on that {kind}", "---:", *texts))
+    table = "".join(f"| {' | '.join(line)} |\n" for line in zip(*columns, strict=True))
+    days = "; ".join(sorted({part for study in STUDIES for part in frame.text(f"shown.{study}").split("; ")} - {""}))
     return f"{table}\nBrackets: 95 % intervals. Measured on: {days}. Written by `octopus report readme`.\n"
 
 
-def cell(frame: Frame, machine: str, identifier: str) -> str:
-    """Return a number with its interval; of one chosen among several which it is, the fastest library or the input;
-    whether its answer differs; and its machine, if that is another than the column's."""
-    number = frame.get(f"{machine}.{identifier}") if identifier else None
+def cell(frame: Frame, identifier: str) -> tuple[str, str]:
+    """Return the name of the machine that a number is of, and the number with its interval; of one chosen among several
+    which it is, the fastest library or the input; and whether its answer differs."""
+    number = frame.get(identifier)
     if not number:
-        return DASH
+        return _NONE
     of = _CHOSEN.search(identifier)
-    chosen = of and frame.text(f"{machine}.{identifier[: of.start()]}.{of[1] or of[2]}")
-    median = frame.get(f"{machine}.{identifier.rpartition('.')[0]}")
-    elsewhere = "" if number.machine == frame.aliases[machine] else frame.fact(number.machine, "name")
-    parts = (chosen, "pixels differ" if median and median.differs else "", elsewhere)
+    chosen = of and frame.text(f"{identifier[: of.start()]}.{of[1] or of[2]}")
+    median = frame.get(identifier.rpartition(".")[0])
     interval = number.interval and f" [{number.interval}]"
-    return ", ".join((f"{number.precise}{interval}", *filter(None, parts)))
+    parts = (chosen, "pixels differ" if median and median.differs else "")
+    return frame.fact(number.machine, "name"), ", ".join((f"{number.precise}{interval}", *filter(None, parts)))
 
 
 def inputs_block(frame: Frame) -> str:

@@ -92,8 +92,8 @@ def _cell(judgement: Judgement, outcomes: dict[str, str], told: str) -> str:
 
 
 def _counts(frame: Frame, judgements: list[Judgement]) -> Table:
-    """One row per kind of claim, one column per machine: how many ended how."""
-    counts = tally(judgements)
+    """One row per kind of claim, one column per machine: how many ended how of the studies that the text shows."""
+    counts = tally(one for one in judgements if one.scope in frame.shown(one.study))
     names = [name for name in frame.machines() if name in counts]
     rows: list[list[str] | str] = [
         [group.capitalize(), *(tally_text(counts[name][group]) for name in names)]

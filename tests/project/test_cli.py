@@ -189,12 +189,7 @@ def test_add_gpu_names_all_that_a_reference_lacks_before_it_measures(checkout, m
     config.write_text(config.read_text().replace("min_blocks: 20", "min_blocks: 3"))
     result = octopus("add-gpu", "--device", "cpu", "--mirror", "mirror")
     assert result.exit_code == 1 and "5 missing, and nothing was measured" in result.stderr
-    for told in (
-        "committed code: ",
-        "settings: config/config.yaml changes measure",
-        "load average is 900.00",
-        "data: ",
-    ):
+    for told in ("committed code: ", "settings: config/config.yaml changes measure", "average is 900.00", "data: "):
         assert told in result.stderr, result.stderr
     assert not list(checkout.glob("data/results")) and not list(checkout.glob("logs"))
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from copies import CACHE
 
@@ -36,14 +37,13 @@ class Workflow:
         return subprocess.CompletedProcess(process.args, stdout=process.communicate()[0], returncode=process.returncode)
 
     def start(self, *arguments: str, mirror: str | Path = "") -> subprocess.Popen[str]:
+        both = {"stderr": subprocess.STDOUT, "start_new_session": True}
+        return self._python("-m", "snakemake", "--cores", "1", *arguments, mirror=mirror, **both)
+
+    def _python(self, *command: str | Path, mirror: str | Path = "", **pipes: Any) -> subprocess.Popen[str]:
+        environment, out = self._environment(mirror), subprocess.PIPE
         return subprocess.Popen(
-            [sys.executable, "-m", "snakemake", "--cores", "1", *arguments],
-            cwd=self.folder,
-            env=self._environment(mirror),
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+            [sys.executable, *command], cwd=self.folder, env=environment, text=True, stdout=out, **pipes
         )
 
     def _environment(self, mirror: str | Path = "") -> dict[str, str]:
@@ -61,14 +61,7 @@ class Workflow:
 
     @cached_property
     def _runs(self) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, Path(__file__).with_name("forked_runs.py")],
-            cwd=self.folder,
-            env=self._environment(),
-            text=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
+        return self._python(Path(__file__).with_name("forked_runs.py"), stdin=subprocess.PIPE)
 
     def end(self) -> None:
         if "_runs" in self.__dict__:

@@ -5,22 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cases.crops import (
-    BEYOND,
-    BOXED,
-    MEAN,
-    SCENES,
-    SIZES,
-    STD,
-    TOPS,
-    Crops,
-    boxes_of,
-    frame_of,
-    maps_of,
-    name_of,
-    pairs,
-    stored,
-)
+from cases import crops
+from cases.crops import BEYOND, BOXED, SCENES, SIZES, TOPS, Crops, boxes_of, frame_of, maps_of, name_of, pairs, stored
 from octopus import CropPlan, FitHeight, RaggedBatch, crop_resize
 from octopus.blockmap import STRATEGIES
 from octopus.crop import varied
@@ -70,7 +56,7 @@ class Case(NamedTuple):
         unit = TOPS[self.kind.partition("x")[0]] / 255
         channels = 3 if "channels" in options else frames[0].shape[-1]
         if options.get("dtype") != "uint8":
-            options |= {"mean": np.resize(MEAN, channels) * unit, "std": np.resize(STD, channels) * unit}
+            options |= {"mean": np.resize(crops.MEAN, channels) * unit, "std": np.resize(crops.STD, channels) * unit}
         if self.sizes == "padded" or options.get("letterbox") or options.get("pad_mode") == "constant":
             options["pad_value"] = PAD * unit
         wanted = np.array([sizes[i % len(sizes)] for i in range(len(every))])

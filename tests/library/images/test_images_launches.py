@@ -11,7 +11,6 @@ from octopus.backends.cuda import stream_of
 from octopus.backends.cuda.memory import DeviceArray
 from octopus.images import upload
 
-gpu = pytest.fixture(pretended.installed)
 torch = pytest.fixture(pretended.torch_installed)
 
 SIZES = [(4, 8), (12, 4), (8, 8)]

@@ -12,8 +12,6 @@ from octopus.kernels.images import IMAGE
 
 pytest.importorskip("numba_cuda")
 
-import pretended
-
 from octopus.backends.cuda.compile import entry_name, to_ptx
 from octopus.backends.cuda.language import cuda as cuda_language
 from octopus.images import cuda
@@ -25,8 +23,6 @@ from octopus.kernels.cuda import images as simple
 from octopus.kernels.cuda.image_kind import DIGIT_BYTES, FUSED_ONE, TWO_DIGITS, shared_bytes
 from octopus_study.kernels.cuda.image_owners import OWNERS, build_owned
 from octopus_study.reference import images as reference
-
-gpu = pytest.fixture(pretended.installed)
 
 LIMIT, PROCESSORS = 227 << 10, 132
 CALLS = {

@@ -95,11 +95,7 @@ def jetson(folder: Path, spoil: Spoil | None = None, wire: Wire | None = None) -
     return bench
 
 
-def board(
-    device: Device | None = None,
-    spoil: Callable[[FakeBoard, float], None] = lambda board, seconds: None,
-    instant: bool = True,
-) -> Bench:
+def board(device: Device | None = None, spoil=lambda board, seconds: None, instant: bool = True) -> Bench:
     """Return a GPU board on the bench, with an update each 100 ms; `spoil` changes what NVML then says."""
     device, fake = device or Device(125.5, 480.0, noise=1.5), FakeBoard(instant=instant)
     counted = 0.0

@@ -19,15 +19,7 @@ SECOND = 1_000_000_000
 WINDOW = Window(10 * SECOND, 15 * SECOND, 100, 5 * SECOND)
 
 
-def steady(
-    watts: float = 200.0,
-    *,
-    start_s: float = 9.0,
-    end_s: float = 16.0,
-    step_ms: int = 20,
-    counter: float | None = 1.0,
-    averaged: float | None = None,
-) -> Trace:
+def steady(watts=200.0, *, start_s=9.0, end_s=16.0, step_ms=20, counter=1.0, averaged=None) -> Trace:
     """A power that is steady within 1 mW, and a counter that advances each 100 ms by `counter` times what it should."""
     samples = []
     for at_ms in range(round(start_s * 1e3), round(end_s * 1e3), step_ms):

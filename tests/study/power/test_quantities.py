@@ -7,26 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octopus_study.power.quantities import (
-    Channel,
-    Joule,
-    MicroWatt,
-    MilliAmpere,
-    MilliJoule,
-    MilliVolt,
-    MilliWatt,
-    Reading,
-    UnitError,
-    Watt,
-)
+from octopus_study.power import quantities
+from octopus_study.power.quantities import Channel, Joule, MilliAmpere, MilliJoule, MilliVolt, MilliWatt, Watt
 
 ONE, OTHER = Channel("hwmon3", 1), Channel("hwmon3", 2)
-READINGS = [MilliVolt, MilliAmpere, MicroWatt, MilliWatt, MilliJoule]
+READINGS = [MilliVolt, MilliAmpere, quantities.MicroWatt, MilliWatt, MilliJoule]
 SECOND_NS = 10**9
 
 
 def watt(watts: float) -> Watt:
-    return Watt.from_power(MicroWatt(round(watts * 1e6), ONE))
+    return Watt.from_power(quantities.MicroWatt(round(watts * 1e6), ONE))
 
 
 # What is made, words of the refusal, and its rule where that isn't typed-units.
@@ -34,7 +24,7 @@ REFUSED: list[tuple] = [
     (lambda: Watt(4993.2), "not made from a bare number"),
     (lambda: Joule(4993.2), "not made from a bare number"),
     *((lambda value=value: MilliVolt(value, ONE), "integers in mV") for value in (4993.2, "4993", None, True)),
-    (lambda: Reading(1, ONE), "needs a unit"),
+    (lambda: quantities.Reading(1, ONE), "needs a unit"),
     *(
         (lambda at=at: Watt.from_product(MilliVolt(4993, ONE), MilliAmpere(1148, at)), "one channel", "same-channel")
         for at in (OTHER, Channel("hwmon4", 1))
@@ -57,28 +47,28 @@ REFUSED: list[tuple] = [
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_does_not_belong_together_is_refused(case: tuple) -> None:
     make, words, *rule = case
-    with pytest.raises(UnitError, match=words) as caught:
+    with pytest.raises(quantities.UnitError, match=words) as caught:
         make()
     assert [caught.value.check] == (rule or ["typed-units"])
 
 
 @pytest.mark.parametrize("kind", READINGS)
-def test_only_a_power_is_taken_as_a_power(kind: type[Reading]) -> None:
+def test_only_a_power_is_taken_as_a_power(kind):
     reading = kind(5_000_000, ONE)
-    if kind in (MicroWatt, MilliWatt):
-        assert Watt.from_power(reading).watts == pytest.approx(5.0 if kind is MicroWatt else 5000.0)
+    if kind in (quantities.MicroWatt, MilliWatt):
+        assert Watt.from_power(reading).watts == pytest.approx(5.0 if kind is quantities.MicroWatt else 5000.0)
         return
-    with pytest.raises(UnitError, match=f"found {kind.__name__}"):
+    with pytest.raises(quantities.UnitError, match=f"found {kind.__name__}"):
         Watt.from_power(reading)
 
 
 @pytest.mark.parametrize("voltage", READINGS)
 @pytest.mark.parametrize("current", READINGS)
-def test_only_volts_times_amperes_are_watts(voltage: type[Reading], current: type[Reading]) -> None:
+def test_only_volts_times_amperes_are_watts(voltage, current):
     if (voltage, current) == (MilliVolt, MilliAmpere):
         assert Watt.from_product(voltage(4993, ONE), current(1148, ONE)).watts == pytest.approx(5.731964)
         return
-    with pytest.raises(UnitError, match="expected Milli"):
+    with pytest.raises(quantities.UnitError, match="expected Milli"):
         Watt.from_product(voltage(4993, ONE), current(1148, ONE))
 
 

@@ -13,19 +13,12 @@ from matplotlib.axes import Axes
 from matplotlib.text import Text
 from mutating import disable
 
+from octopus_study import names as labels
 from octopus_study.data.distributions import satellite_tiles
 from octopus_study.data.sentinel2 import ATTRIBUTION
 from octopus_study.measure.dependence import PROCESS_BLOCKS
 from octopus_study.measure.rows import read_rows
-from octopus_study.names import (
-    ARENA_METHODS,
-    CONCURRENCY_PAIRS,
-    EMBEDDERS,
-    IMAGE_BATCHES,
-    LADDER_CHANGES,
-    LADDER_STEPS,
-    WORKING_SETS,
-)
+from octopus_study.names import ARENA_METHODS, CONCURRENCY_PAIRS, EMBEDDERS, WORKING_SETS
 from octopus_study.report.charts import style
 from octopus_study.report.claims import read_claims
 from octopus_study.report.frame import Frame, Key, make_number
@@ -84,8 +77,8 @@ def without(column: str, *values: str) -> Callable[[pd.DataFrame], pd.DataFrame]
 def test_methods_steps_and_batches_have_names_of_their_own() -> None:
     assert {*names(), *WRITE_BOUNDS} <= set(ARENA_METHODS)
     assert len(set(ARENA_METHODS.values())) == len(ARENA_METHODS)
-    assert list(LADDER_STEPS) == list(LADDER_CHANGES)
-    assert set(IMAGE_BATCHES) == {*BATCHES, *WORKLOADS}
+    assert list(labels.LADDER_STEPS) == list(labels.LADDER_CHANGES)
+    assert set(labels.IMAGE_BATCHES) == {*BATCHES, *WORKLOADS}
     assert set(EMBEDDERS) == {*KINDS, *PATCH_14}
 
 

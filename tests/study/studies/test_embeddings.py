@@ -6,16 +6,8 @@ import pytest
 
 from octopus_study.baselines.availability import Unavailable
 from octopus_study.measure import Case
-from octopus_study.studies.images.embeddings import (
-    KINDS,
-    PATCH_14,
-    PROJECTION,
-    WORKLOADS,
-    EmbeddingJob,
-    Folded,
-    counts,
-    timed,
-)
+from octopus_study.studies.images import embeddings
+from octopus_study.studies.images.embeddings import KINDS, PATCH_14, PROJECTION, EmbeddingJob, Folded, counts, timed
 from octopus_study.studies.images.job import ROWS
 from octopus_study.studies.pictures import cut
 
@@ -27,7 +19,7 @@ CASES = [*(("small", name) for name in KINDS), *(("large-patch14", name) for nam
 @pytest.fixture
 def job(request):
     pytest.importorskip("torch")
-    model = WORKLOADS[request.param][1]
+    model = embeddings.WORKLOADS[request.param][1]
     images = cut(FRAME, np.array([(300, 400), (700, 200), (150, 150)]), 1)
     return EmbeddingJob(images, ROWS, "cpu", model.patch, model, 42)
 

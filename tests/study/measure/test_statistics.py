@@ -19,6 +19,11 @@ def scattered(median, count=40, spread=0.01, seed=0):
     return median * np.exp(spread * np.random.default_rng(seed).standard_normal(count))
 
 
+def coverage(draw, truth, trials=300):
+    """The share of the intervals of so many draws that hold the truth."""
+    return np.mean([found.low <= truth <= found.high for found in map(draw, range(trials))])
+
+
 def test_one_sample_has_no_interval():
     found = median_interval([2.0])
     assert found.value == 2.0
@@ -47,43 +52,39 @@ def test_samples_that_are_not_finite_are_refused(wrong):
 
 def test_coverage_of_the_ratio_interval_under_a_shared_drift():
     """Pairing removes a drift that is thirty times the noise of one method."""
-    rng = np.random.default_rng(11)
-    hits, widths = 0, []
-    for _ in range(400):
+    rng, widths = np.random.default_rng(11), []
+
+    def draw(trial):
         drift = np.exp(0.3 * rng.standard_normal(30))
         a, b = (drift * np.exp(0.01 * rng.standard_normal(30)) for _ in range(2))
         found = ratio_interval(2 * a, b)
-        hits += found.low <= 2.0 <= found.high
         widths.append(found.relative_halfwidth)
-    assert 0.91 <= hits / 400 <= 0.99
+        return found
+
+    assert 0.91 <= coverage(draw, 2.0, 400) <= 0.99
     assert np.median(widths) < 0.02
 
 
 def test_coverage_survives_the_stop_rule():
     """Stopping when the interval is narrow enough costs little of its coverage."""
     rng = np.random.default_rng(13)
-    hits = 0
-    for _ in range(300):
-        ratios = np.exp(0.08 * rng.standard_normal(200))
-        count = 20
-        while count < 200:
-            found = median_interval(ratios[:count])
-            if found.relative_halfwidth <= 0.02:
-                break
+
+    def draw(trial):
+        ratios, count = np.exp(0.08 * rng.standard_normal(200)), 20
+        while count < 200 and median_interval(ratios[:count]).relative_halfwidth > 0.02:
             count = min(200, math.ceil(count * 1.1))
-        found = median_interval(ratios[:count])
-        hits += found.low <= 1.0 <= found.high
-    assert hits / 300 >= 0.88
+        return median_interval(ratios[:count])
+
+    assert coverage(draw, 1.0) >= 0.88
 
 
 def test_coverage_of_the_unpaired_ratio():
     rng = np.random.default_rng(31)
-    hits = 0
-    for _ in range(300):
-        a, b = 4 * rng.lognormal(sigma=0.1, size=40), rng.lognormal(sigma=0.1, size=60)
-        found = unpaired_ratio_interval(a, b)
-        hits += found.low <= 4 <= found.high
-    assert 0.91 <= hits / 300 <= 0.99
+
+    def draw(trial):
+        return unpaired_ratio_interval(4 * rng.lognormal(sigma=0.1, size=40), rng.lognormal(sigma=0.1, size=60))
+
+    assert 0.91 <= coverage(draw, 4) <= 0.99
     assert math.isnan(unpaired_ratio_interval([2.0], [1.0]).low)
     with pytest.raises(InputError, match="positive"):
         unpaired_ratio_interval([1.0], [0.0])
@@ -151,15 +152,14 @@ def test_one_place_that_was_disturbed_does_not_bend_the_line():
 
 def test_coverage_where_the_places_lie_off_the_line():
     """Each place has an error of its own, which no number of samples reduces; nine places give about 89 %."""
-    rng = np.random.default_rng(29)
-    x = np.repeat(LAUNCHES, 20)
-    hits = 0
-    for trial in range(200):
+    rng, x = np.random.default_rng(29), np.repeat(LAUNCHES, 20)
+
+    def draw(trial):
         off = np.repeat(np.exp(0.05 * rng.standard_normal(LAUNCHES.size)), 20)
         y = (20 + 6 * x) * off * np.exp(0.005 * rng.standard_normal(x.size))
-        found = slope(x, y, seed=trial, resamples=500)
-        hits += found.low <= 6 <= found.high
-    assert hits / 200 >= 0.85
+        return slope(x, y, seed=trial, resamples=500)
+
+    assert coverage(draw, 6, 200) >= 0.85
 
 
 @pytest.mark.parametrize("places", [(1.0, 2.0), (1.0, 2.0, 64.0)])
@@ -190,15 +190,10 @@ def several(medians, count=7, spread=0.001, seed=0):
 
 def test_an_interval_over_processes_holds_another_run():
     """Processes differ by 10 %, blocks within one by 0.1 %: an interval over pooled blocks would be far too narrow."""
-    rng = np.random.default_rng(17)
-    hits = {"processes": 0, "blocks": 0}
-    for trial in range(300):
-        x = several(np.exp(0.1 * rng.standard_normal(3)), seed=trial)
-        for name, samples in (("processes", x), ("blocks", x.to_numpy())):
-            found = median_interval(samples)
-            hits[name] += found.low <= 1.0 <= found.high
-    assert hits["blocks"] / 300 < 0.85
-    assert 0.92 <= hits["processes"] / 300 <= 0.98
+    medians = np.exp(0.1 * np.random.default_rng(17).standard_normal((300, 3)))
+    runs = [several(each, seed=trial) for trial, each in enumerate(medians)]
+    assert coverage(lambda trial: median_interval(runs[trial].to_numpy()), 1.0) < 0.85
+    assert 0.92 <= coverage(lambda trial: median_interval(runs[trial]), 1.0) <= 0.98
 
 
 def test_processes_are_told_by_the_numbers_of_the_blocks():
@@ -256,17 +251,11 @@ def drifting(count, lag, rng):
 
 def test_neighbours_that_resemble_each_other_widen_the_interval(monkeypatch):
     """Neighbours correlated by 0.6: intervals that take blocks to be independent hold the median in three of four."""
-
-    def coverage():
-        rng, hits = np.random.default_rng(19), 0
-        for _ in range(300):
-            found = median_interval(drifting(100, 0.6, rng))
-            hits += found.low <= 1.0 <= found.high
-        return hits / 300
-
-    assert coverage() > 0.92
+    rng = np.random.default_rng(19)
+    runs = [drifting(100, 0.6, rng) for _ in range(300)]
+    assert coverage(lambda trial: median_interval(runs[trial]), 1.0) > 0.92
     monkeypatch.setattr(statistics, "memory", lambda samples: 1.0)
-    assert coverage() < 0.82
+    assert coverage(lambda trial: median_interval(runs[trial]), 1.0) < 0.82
 
 
 def test_a_drift_widens_the_interval_of_a_growth():

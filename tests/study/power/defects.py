@@ -1,8 +1,10 @@
 """Stored runs with one defect each, as data: the rule of the linter that alone must catch it, and what is wrong."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from synthetic_power import PowerRun, power_run
 
@@ -70,6 +72,24 @@ def net_although_idle_drifted(run: PowerRun) -> None:
 def shorter(run: PowerRun) -> None:
     """Each window ends after three fifths of its time, and all that was counted in it with it."""
     run.scale(0.6, ("window", "frames", COUNTER, INTEGRAL), **BACK_TO_BACK)
+
+
+def published(rows: list[tuple], folder: Path) -> Path:
+    """Write the rows of a table as it may have been published, without a trace or a test."""
+    table = pd.DataFrame(rows, columns=["n", "method", "quantity", "value", "unit"])
+    table.assign(low=np.nan, high=np.nan, source="made up").to_csv(folder / "t.csv", index=False)
+    return folder / "t.csv"
+
+
+def constant_power(methods: tuple[str, ...], counts: tuple[int, ...]) -> list[tuple]:
+    """Return 8 W for whatever was measured, with energies and idle that fit."""
+    rows: list[tuple] = [(0, "idle", "power", 5000, "mW")]
+    for n in counts:
+        for cost, method in enumerate(methods, 10):
+            time = 0.1 * cost * n
+            rows += [(n, method, "time", time, "ms"), (n, method, "power", 8000, "mW")]
+            rows.append((n, method, "energy", 8 * time, "mJ"))
+    return rows
 
 
 class Defect(NamedTuple):

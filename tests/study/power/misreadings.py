@@ -10,10 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
-from defects import DEFECTS
+from defects import DEFECTS, constant_power, published
 from fake_sensors import FakeBoard, JetsonTree
 from synthetic_power import Machine
 
@@ -321,20 +319,6 @@ def freezes_later(folder: Path, patch: pytest.MonkeyPatch) -> object:
     return window_energy(window, bench.collect(), proof)
 
 
-def power_by_name(folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    """15 W, whatever ran; idle measured, so that nothing else is wrong."""
-    rows: list[tuple[int, str, str, float, str]] = [(0, "idle", "power", 5.7, "W")]
-    for n in (50, 500, 1000, 2000):
-        for method, per_box in (("one-launch", 0.2), ("n-launches", 0.245)):
-            time = n * per_box + 1
-            rows += [(n, method, "time", time, "ms"), (n, method, "power", 15.0, "W")]
-            rows.append((n, method, "energy", 15.0 * time, "mJ"))
-    table = pd.DataFrame(rows, columns=["n", "method", "quantity", "value", "unit"])
-    folder.mkdir(parents=True, exist_ok=True)
-    table.assign(low=np.nan, high=np.nan, source="made up").to_csv(folder / "power.csv", index=False)
-    return folder / "power.csv"
-
-
 # Misreadings that are a defect of a stored run.
 STORED = {
     "volts-in-the-column": "millivolts in a power",
@@ -362,7 +346,7 @@ INJECTIONS: dict[str, Injection] = {
     "freezes-later": freezes_later,
     "voltage-table": lambda folder, patch: PUBLISHED / "power_voltage_misread.csv",
     "voltage-table-relabelled": lambda folder, patch: PUBLISHED / "power_voltage_relabelled.csv",
-    "power-by-name": power_by_name,
+    "power-by-name": lambda folder, patch: published(constant_power(("a", "b"), (50, 500, 1000, 2000)), folder),
     **{name: lambda folder, patch, of=of: DEFECTS[of].run().write(folder) for name, of in STORED.items()},
 }
 

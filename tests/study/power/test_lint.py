@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from defects import BACK_TO_BACK, COUNTER, DEFECTS, ENERGY, IDLE, INTEGRAL, NET, POWER, high
+from defects import BACK_TO_BACK, COUNTER, DEFECTS, ENERGY, IDLE, INTEGRAL, NET, POWER, constant_power, high, published
 from synthetic_power import METHODS, PowerRun, no_sensor_run, power_run
 from typer.testing import CliRunner
 
@@ -125,26 +125,6 @@ def test_the_table_of_volts_times_amperes_is_far_from_both_symptoms(monkeypatch:
     assert refusing(PUBLISHED / "power.csv") == ["identity"]
 
 
-Rows = list[tuple[int, str, str, float, str]]
-
-
-def published(rows: Rows, folder: Path) -> Path:
-    table = pd.DataFrame(rows, columns=["n", "method", "quantity", "value", "unit"])
-    table.assign(low=np.nan, high=np.nan, source="made up").to_csv(folder / "t.csv", index=False)
-    return folder / "t.csv"
-
-
-def constant_power(methods: tuple[str, ...], counts: tuple[int, ...]) -> Rows:
-    """Return 8 W for whatever was measured, with energies and idle that fit."""
-    rows: Rows = [(0, "idle", "power", 5000, "mW")]
-    for n in counts:
-        for cost, method in enumerate(methods, 10):
-            time = 0.1 * cost * n
-            rows += [(n, method, "time", time, "ms"), (n, method, "power", 8000, "mW")]
-            rows.append((n, method, "energy", 8 * time, "mJ"))
-    return rows
-
-
 TIMES = [(10, "a", "time", 10, "ms"), (10, "a", "power", 8, "W"), (10, "a", "energy", 90, "mJ")]
 
 
@@ -160,7 +140,7 @@ TIMES = [(10, "a", "time", 10, "ms"), (10, "a", "power", 8, "W"), (10, "a", "ene
     ([(1, "a", "power", 12, "percent")], ["typed-units"]),
     ([(1, "a", "power", 8000, "W")], ["plausible-range"]),
 ])  # fmt: skip
-def test_a_published_table_is_judged_by_itself(rows: Rows, checks: list[str], tmp_path: Path) -> None:
+def test_a_published_table_is_judged_by_itself(rows: list[tuple], checks: list[str], tmp_path: Path) -> None:
     assert refusing(published(rows, tmp_path)) == checks
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from committed_runs import CLAIMS, PUBLISHED
 from frames import number, text
 
@@ -27,33 +28,21 @@ ENOUGH = 100
 X = Key("m", "x")
 REPRODUCED, NOT, AMBIGUOUS, NOWHERE = "reproduced", "not reproduced", "ambiguous", "not measurable here"
 # Of each operator with the limit 10: intervals below, across and above its ends.
-ENDS = {
-    "at_most": (10, {(8, 9): REPRODUCED, (9.5, 10.5): AMBIGUOUS, (11, 12): NOT}),
-    "below": (10, {(8, 9): REPRODUCED, (9.5, 10.5): AMBIGUOUS, (11, 12): NOT}),
-    "at_least": (10, {(8, 9): NOT, (9.5, 10.5): AMBIGUOUS, (11, 12): REPRODUCED}),
-    "above": (10, {(8, 9): NOT, (9.5, 10.5): AMBIGUOUS, (11, 12): REPRODUCED}),
-    "between": (
-        [9, 11],
-        {(7, 8): NOT, (8.5, 9.5): AMBIGUOUS, (9.5, 10.5): REPRODUCED, (10.5, 11.5): AMBIGUOUS, (12, 13): NOT},
-    ),
-    "about": (
-        10,
-        {(7, 8): NOT, (8.5, 9.5): AMBIGUOUS, (9.5, 10.5): REPRODUCED, (10.5, 11.5): AMBIGUOUS, (12, 13): NOT},
-    ),
-}
+UPPER = {(8, 9): REPRODUCED, (9.5, 10.5): AMBIGUOUS, (11, 12): NOT}
+LOWER = {(8, 9): NOT, (9.5, 10.5): AMBIGUOUS, (11, 12): REPRODUCED}
+BOTH = {(7, 8): NOT, (8.5, 9.5): AMBIGUOUS, (9.5, 10.5): REPRODUCED, (10.5, 11.5): AMBIGUOUS, (12, 13): NOT}
+ENDS = {"at_most": (10, UPPER), "below": (10, UPPER), "at_least": (10, LOWER), "above": (10, LOWER)}
+ENDS |= {"between": ([9, 11], BOTH), "about": (10, BOTH)}
 
 
 def frame(*numbers: Number, kind: str = "gpu") -> Frame:
     """Return numbers of a machine that has run the study of `CLAIM`."""
-    facts = (
-        text(Key("m", "machine", quantity="kind"), kind),
-        text(Key("m", "stage_timing", quantity="measured_on"), "2026-11-21"),
-    )
-    return Frame([*facts, *numbers])
+    return Frame([*facts("m", kind), *numbers])
 
 
-def one(low: float, high: float) -> Frame:
-    return frame(number(X, "ms", (low + high) / 2, low, high, ENOUGH))
+def facts(machine: str, kind: str) -> list[Number]:
+    run = Key(machine, "stage_timing", quantity="measured_on")
+    return [text(Key(machine, "machine", quantity="kind"), kind), text(run, "2026-11-21")]
 
 
 def judged(claim: dict, numbers: Frame) -> Judgement:
@@ -67,6 +56,10 @@ def verdict(claim: dict, numbers: Frame) -> str:
 
 def at(low: float, high: float, unit: str = "ms", *, blocks: int = ENOUGH, key: Key = X, **columns: object) -> Number:
     return number(key, unit, (low + high) / 2, low, high, blocks)._replace(**columns)
+
+
+def one(low: float, high: float) -> Frame:
+    return frame(at(low, high))
 
 
 @pytest.mark.parametrize(
@@ -150,12 +143,8 @@ def test_a_verdict_follows_from_the_rule(claim: dict, numbers: list[Number], exp
 
 
 def test_a_number_of_the_other_kind_of_machine_is_said_to_be_measured_there() -> None:
-    numbers = [
-        text(Key("cpu", "machine", quantity="kind"), "cpu"),
-        text(Key("cpu", "stage_timing", quantity="measured_on"), "2026-11-21"),
-    ]
     there = number(Key("cpu", "x"), "ms", 10, 9, 11)
-    found = {one.scope: one.reason for one in judge(Claim(**CLAIM), Frame([*frame(), *numbers, there]))}
+    found = {one.scope: one.reason for one in judge(Claim(**CLAIM), Frame([*frame(), *facts("cpu", "cpu"), there]))}
     assert found["m"] == "measured on CPUs alone"
 
 
@@ -186,19 +175,14 @@ def test_all_of_several_numbers_must_satisfy_the_rule() -> None:
     assert many.measured == "9.00\u201320.0 ms (4 numbers)"
 
 
-PRINTED = Frame(
-    [
-        number(Key("published", "t", quantity="a"), "s", 0.02),
-        number(Key("published", "t", quantity="b"), "ms", 5),
-        number(Key("published", "t", quantity="range"), "percent", float("nan"), 5, 9)._replace(text="5\u20139 %"),
-        number(Key("published", "t", quantity="words"), "ms", 10)._replace(text="about ten"),
-        number(Key("published", "t", quantity="digits"), "percent", 1.5)._replace(text="1.50 %"),
-    ]
-)
-
-
-HALF = (0.01495, 0.01505)
-WIDE = (0.915, 1.115)
+TABLE = Key("published", "t")
+PRINTED = Frame([
+    number(TABLE.but(quantity="a"), "s", 0.02), number(TABLE.but(quantity="b"), "ms", 5),
+    number(TABLE.but(quantity="range"), "percent", float("nan"), 5, 9)._replace(text="5\u20139 %"),
+    number(TABLE.but(quantity="words"), "ms", 10)._replace(text="about ten"),
+    number(TABLE.but(quantity="digits"), "percent", 1.5)._replace(text="1.50 %"),
+])  # fmt: skip
+HALF, WIDE = (0.01495, 0.01505), (0.915, 1.115)
 RULES = [
     ({"published": "published.t.a"}, "0.0200 s ± 10 %", (0.018, 0.022)),
     ({"published": "published.t.a", "unit": "ms"}, "0.0200 s ± 10 %", (0.018, 0.022)),
@@ -261,8 +245,6 @@ def test_a_condition_that_is_not_met_leaves_a_claim_open() -> None:
     ],
 )  # fmt: skip
 def test_a_broken_claim_is_refused(tmp_path: Path, broken: dict) -> None:
-    import yaml
-
     path = tmp_path / "claims.yaml"
     path.write_text(yaml.safe_dump({"claims": [CLAIM | broken]}))
     with pytest.raises(InputError, match="Claim c"):
@@ -270,16 +252,13 @@ def test_a_broken_claim_is_refused(tmp_path: Path, broken: dict) -> None:
 
 
 def test_every_rule_has_a_date_that_it_loses_when_it_changes(tmp_path: Path) -> None:
-    assert [claim.id for claim in load_claims(CLAIMS) if not claim.dated] == [], (
-        "run workflow/scripts/rules_age.py --renew"
-    )
+    renew = "run workflow/scripts/rules_age.py --renew"
+    assert [claim.id for claim in load_claims(CLAIMS) if not claim.dated] == [], renew
     shutil.copy(CLAIMS.with_name(DATES), tmp_path)
     copy, text = tmp_path / "claims.yaml", CLAIMS.read_text(encoding="utf-8")
     line = "    tolerance: 0.05\n    why: It is printed as a round number"
-    for other, undated in (
-        (line.replace("It is", "The share is"), []),
-        (line.replace("0.05", "0.06"), ["sample-crop"]),
-    ):
+    reworded, changed = line.replace("It is", "The share is"), line.replace("0.05", "0.06")
+    for other, undated in ((reworded, []), (changed, ["sample-crop"])):
         assert line in text
         copy.write_text(text.replace(line, other), encoding="utf-8")
         assert [claim.id for claim in load_claims(copy) if not claim.dated] == undated

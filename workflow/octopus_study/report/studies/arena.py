@@ -23,7 +23,6 @@ from octopus_study.report.selector import where
 from octopus_study.report.study import Chart, StudyReport
 from octopus_study.report.tables import cells
 from octopus_study.report.tables.spec import Row, Spec
-from octopus_study.report.text import quantity_text
 from octopus_study.report.view import View, every_view, views
 from octopus_study.status import MethodStatus
 from octopus_study.units import significant
@@ -38,7 +37,7 @@ NO_GPU = "No run on a GPU is shown: device events, and a write bound on a device
 _TYPES = ("fp16", "uint8")  # of results other than float32, as names of methods carry them
 _DRAWN = ("visdrone", "uniform")
 # Inches: a method, what a row of panels has besides, and a legend.
-_BAR, _ROW, _LEGEND = 0.2, 0.75, 0.25
+_BAR, _ROW, _LEGEND = 0.18, 0.75, 0.25
 KERNEL_WORKLOADS = (*names.LADDER_WORKLOADS, "kinds")  # the kernel with itself
 # Not a library that a user would pick instead: what this project brings along, and bounds.
 OWN = (SUBJECT, "published", "n-launches", BOUND)
@@ -310,44 +309,44 @@ MEMORY = Spec(
 
 
 def device(frame: Frame) -> Figure:
-    """Draw times on the device, VisDrone beside boxes of one size, one row per GPU; a note names the methods without a
-    time, with the reason."""
-    drawn = {
-        view: {name: key for name in _DRAWN if (key := shown(view, name, "device"))} for view in views(frame, STUDY)
-    }
-    drawn = {view: panels for view, panels in drawn.items() if panels}
+    """Draw times on the device, one row per GPU: VisDrone by number of boxes, then boxes of one size; a note names the
+    methods without a time, with the reason."""
+    drawn = {view: keys for view in views(frame, STUDY) if (keys := _panels(view))}
     if not drawn:
         return style.empty(NO_GPU)
-    why = {view.name: without_time(view, panels.values()) for view, panels in drawn.items()}
+    why = {view.name: without_time(view, keys) for view, keys in drawn.items()}
     note = " ".join(f"No time on {name}. {text}." for name, text in why.items() if text)
-    most = [max(len(with_time(view, key)) for key in panels.values()) for view, panels in drawn.items()]
-    rest = _ROW * len(drawn) + _LEGEND
-    bar = style.row_height(_BAR, sum(most), rest)
-    result, parts, legend = style.stacked([_ROW + bar * count for count in most], _LEGEND, note)
-    for part, (view, panels), room in zip(parts, drawn.items(), most, strict=True):
-        axes = part.subplots(1, len(panels), squeeze=False)[0]
-        for axis, (name, key) in zip(axes, panels.items(), strict=True):
-            _draw_times(axis, view, key, room)
-            axis.set_title(human(ARENA_WORKLOADS, name), fontsize=8, fontweight="normal")
-        style.heading(part, f"{view.name}: n = {next(iter(panels.values())).n}")
-    same = {"Same answer as the reference": {"color": GREY}}
-    style.legend_of_looks(legend, same | style.DIFFERENT)
+    methods = {view: list(with_time(view, *keys)) for view, keys in drawn.items()}
+    bar = style.row_height(_BAR, sum(map(len, methods.values())), _ROW * len(drawn) + _LEGEND)
+    result, parts, legend = style.stacked([_ROW + bar * len(names) for names in methods.values()], _LEGEND, note)
+    for part, (view, keys) in zip(parts, drawn.items(), strict=True):
+        axes = part.subplots(1, len(keys), squeeze=False, sharey=True)[0]
+        bars.names(axes[0], [human(ARENA_METHODS, name) for name in methods[view]], fontsize=6.5)
+        for axis, key in zip(axes, keys, strict=True):
+            _draw_times(axis, view, key, methods[view])
+        style.heading(part, f"{view.name}: time on the device, all boxes (ms)")
+    style.legend_of_looks(legend, {"Same answer as the reference": {"color": GREY}} | style.DIFFERENT)
     return result
 
 
-def _draw_times(axis: Axes, view: View, key: Key, room: int) -> None:
-    """Draw the times of one comparison in the order of the arena, with values beside them; there is room for as many
-    as the panel beside it has."""
+def _panels(view: View) -> list[Key]:
+    uniform = shown(view, "uniform", "device")
+    return [*comparisons(view, "visdrone", "device"), *filter(None, [uniform])]
+
+
+def _draw_times(axis: Axes, view: View, key: Key, methods: list[str]) -> None:
+    """Draw the times of one comparison, a row per method, with values beside them."""
     times = {method: number for method, (number,) in with_time(view, key).items()}
     values = [number.value for number in times.values()]
-    left = min(values) / 2
-    for index, (method, number) in enumerate(times.items()):
-        bars.dot(axis, index, number, color=METHOD_COLORS.get(method, GREY), hollow=number.differs)
-        bars.beside(axis, index, bars.end_of(number), quantity_text(number.value, number.unit), fontsize=6)
-    axis.set(xscale="log", xlabel="Device, all boxes (ms)")
-    axis.set_xlim(left, max(values) * (max(values) / left) ** 0.35)
+    for method, number in times.items():
+        row = methods.index(method)
+        bars.dot(axis, row, number, color=METHOD_COLORS.get(method, GREY), hollow=number.differs)
+        bars.beside(axis, row, bars.end_of(number), significant(number.value), fontsize=6)
+    least, most = min(values) / 2, max(values)
+    axis.set(xscale="log", xlim=(least, most * (most / least) ** 0.5))
+    axis.set_title(f"{human(ARENA_WORKLOADS, key.workload)}\nn = {key.n}", fontsize=7, fontweight="normal")
     style.plain_log(axis.xaxis, narrow=True)
-    bars.names(axis, [human(ARENA_METHODS, name) for name in times], room, fontsize=6.5)
+    bars.plain(axis)
 
 
 def bound_share(frame: Frame) -> Figure:

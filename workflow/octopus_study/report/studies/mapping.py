@@ -41,6 +41,7 @@ _BANDS = {"t4": SKY, "jetson-orin-nano": YELLOW}
 _LINES: dict[str, tuple[tuple[str, str] | str, str, str]] = {
     "Octopus over A": ((SUBJECT, "lookup"), "lookup", "-"),
     "Octopus over B": ((SUBJECT, "thread-search"), "thread-search", "-"),
+    "Octopus over C": ((SUBJECT, "block-metadata"), SUBJECT, "-"),
     "C over B": ("vector", "block-metadata", "--"),
     "C over B, one element in both (as published)": ("scalar", "block-metadata-scalar", "--"),
 }
@@ -317,14 +318,14 @@ def _fastest(distribution: str, operation: str, place: int) -> Callable[[View], 
 
 
 def scaling(frame: Frame) -> Figure:
-    """Draw what a search by every thread and a lookup table cost against Octopus, and the search against block metadata
-    of its width, over the number of items; one row of panels per machine, one panel per distribution; bands are
+    """Draw what each other strategy costs against Octopus, and a search by every thread against block metadata of its
+    width, over the number of items; one row of panels per machine, one panel per distribution; bands are
     published for C over B."""
     shown = measured(frame)
     if not shown:
         return style.empty(NO_TIMES)
     note = " ".join(filter(None, (_note(view) for view in shown)))
-    result, parts, legend = style.stacked(style.per_machine(1.95, len(shown)), 0.4, note)
+    result, parts, legend = style.stacked(style.per_machine(1.95, len(shown)), 0.45, note)
     # A line needs two points.
     panels = [name for name in DISTRIBUTIONS if any(len(timed(view, name)) > 1 for view in shown)]
     drawn = []

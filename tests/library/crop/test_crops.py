@@ -83,16 +83,6 @@ def test_the_identity_gives_the_frame_and_a_shift_a_part_of_it():
         assert np.array_equal(found[2, :200, :200], FRAME[:200, :200].transpose(1, 0, 2))
 
 
-def test_a_box_as_a_map_is_that_box():
-    boxes, size = np.array([(17, 23, 90, 151), (20.5, 30.25, 53, 160)]), (40, 31)
-    scale = (boxes[:, 2:] - boxes[:, :2]) / size[::-1]
-    maps = np.zeros((2, 2, 3))
-    maps[:, 0, 0], maps[:, 1, 1], maps[:, :, 2] = scale[:, 0], scale[:, 1], boxes[:, :2] + scale / 2 - 0.5
-    for filter in FILTERS[1:]:
-        right = crops(FRAME, boxes, size, filter=filter, edge="image")
-        assert difference(crops(FRAME, maps, size, filter=filter), right) < POSITIONS
-
-
 def test_reading_beyond_the_box_is_a_cut_from_the_enlarged_frame():
     """With a box on whole pixels, resized k times, the samples are those of the whole frame resized k times."""
     scale = 3

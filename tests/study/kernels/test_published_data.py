@@ -51,15 +51,6 @@ def means_of(image, tiles, scale):
     return np.array([image[y1:y2, x1:x2].mean() / scale for x1, y1, x2, y2 in tiles.tolist()])
 
 
-def test_the_published_grid_of_8192_pixels_has_727_tiles():
-    tiles = satellite_tiles(8192, 8192)
-    image = np.random.default_rng(1).integers(0, 10_000, (8192, 8192), np.uint16)
-    plan = TilePlan(image, tiles, scale=10_000, device="cpu")
-    flags, means = plan.run(image, 0.5)
-    assert len(flags) == 727
-    assert np.array_equal(means, means_of(image, tiles, 10_000)) and np.array_equal(flags, means > 0.5)
-
-
 @pytest.mark.gpu
 def test_a_scene_of_8192_pixels_equals_numpy():
     tiles = satellite_tiles(8192, 8192)

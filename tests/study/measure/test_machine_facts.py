@@ -111,16 +111,10 @@ def test_identities_are_digests_that_differ_between_hosts(gpu, monkeypatch, tmp_
     assert machine_facts("cpu")["identity"]["host"] == digests[1]["host"]
 
 
-@pytest.mark.parametrize(
-    ("mask", "reasons"),
-    [
-        (0x0, ()),
-        (0x1, ()),  # idle
-        (0x2, ()),  # clocks set by the user
-        (0x4, ("power cap",)),
-        (0x1 | 0x20 | 0x40, ("software thermal slowdown", "hardware thermal slowdown")),
-    ],
-)
+@pytest.mark.parametrize(("mask", "reasons"), [
+    (0x0, ()), (0x1, ()), (0x2, ()),  # idle; clocks set by the user
+    (0x4, ("power cap",)), (0x1 | 0x20 | 0x40, ("software thermal slowdown", "hardware thermal slowdown")),
+])  # fmt: skip
 def test_only_slowdowns_are_reasons(gpu, mask, reasons):
     gpu(h200(nvmlDeviceGetCurrentClocksEventReasons=mask))
     assert throttle_reasons() == reasons
@@ -152,29 +146,23 @@ def test_a_slowdown_that_is_over_is_still_counted(gpu, monkeypatch):
     assert said == [None, "power limit for 30% of the time", None, None]
 
 
-def test_a_cpu_in_its_thermal_limit_is_told_once(monkeypatch, tmp_path):
-    folder = tmp_path / "cpu0" / "thermal_throttle"
-    folder.mkdir(parents=True)
-    count = folder / "package_throttle_count"
-    count.write_text("5\n")
-    monkeypatch.setattr(throttle, "CPU_ROOT", tmp_path)
-    monkeypatch.setattr(throttle, "CGROUP_STAT", tmp_path / "absent")
-    watcher = CpuThrottle()
-    assert watcher.readable
-    assert watcher() is None
-    count.write_text("6\n")
-    assert watcher() == "thermal throttling"
-    assert watcher() is None
+STAT = "usage_usec {0}\nnr_periods 1{0}\nnr_throttled {0}\n"
 
 
-def test_a_container_in_its_quota_is_told(monkeypatch, tmp_path):
-    stat = tmp_path / "cpu.stat"
-    stat.write_text("usage_usec 1\nnr_periods 3\nnr_throttled 2\n")
+@pytest.mark.parametrize(("file", "text", "said"), [
+    ("cpu0/thermal_throttle/package_throttle_count", "{}\n", "thermal throttling"),
+    ("cpu.stat", STAT, "CPU quota of the container"),
+], ids=["thermal limit", "quota"])  # fmt: skip
+def test_a_cpu_that_is_slowed_down_is_told_once(monkeypatch, tmp_path, file, text, said):
+    count = tmp_path / file
+    count.parent.mkdir(parents=True, exist_ok=True)
     monkeypatch.setattr(throttle, "CPU_ROOT", tmp_path)
-    monkeypatch.setattr(throttle, "CGROUP_STAT", stat)
+    monkeypatch.setattr(throttle, "CGROUP_STAT", tmp_path / "cpu.stat")
+    count.write_text(text.format(5))
     watcher = CpuThrottle()
-    stat.write_text("usage_usec 2\nnr_periods 4\nnr_throttled 3\n")
-    assert watcher() == "CPU quota of the container"
+    assert watcher.readable and watcher() is None
+    count.write_text(text.format(6))
+    assert [watcher(), watcher()] == [said, None]
 
 
 def test_where_the_power_limit_belongs_to_the_load_heat_alone_throws_a_block_away(gpu):

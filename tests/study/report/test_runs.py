@@ -339,6 +339,8 @@ DOUBTS: dict[str, tuple[Callable[[Path], object], str]] = {
         r"2 commits: .*ffffffffff \(distribution\)",
     ),
     "no provenance": (lambda m: (m / "distribution.json").unlink(), "provenance"),
+    "no run": (lambda m: [path.unlink() for path in m.iterdir()], "No results to add"),
+    "synthetic boxes": (lambda m: write_run(m.parent, "m", "cpu", True, BASIS, whole=True), "rests on synthetic data"),
     "a failed process": (
         lambda m: edit_record(m / "distribution.json", extra__processes={"measured": 3, "failed": [FAILED]}),
         r"some failed \(process 1, visdrone, 28: no memory\)",
@@ -429,17 +431,6 @@ def test_studies_that_stay_in_the_reference_count_as_its_commits(tmp_path: Path)
         path.unlink()
     with pytest.raises(DataError, match=r"ffffffffff .*distribution"):
         add_reference(folder, tmp_path / "reference", ANY)
-
-
-def test_synthetic_boxes_are_refused(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "results", "m", "cpu", synthetic=True, only=BASIS, whole=True)
-    with pytest.raises(DataError, match="synthetic"):
-        add_reference(folder, tmp_path / "reference", ANY)
-
-
-def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="No results to add"):
-        add_reference(tmp_path, tmp_path / "reference", ANY)
 
 
 def test_a_run_compared_with_itself_has_ratio_one(tmp_path: Path) -> None:

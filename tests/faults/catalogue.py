@@ -5,7 +5,6 @@ import csv
 import io
 import re
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 Edit = Callable[[str], str]
@@ -32,16 +31,16 @@ class Fault(NamedTuple):
 
 def swap(old: str, new: str, within: str = "") -> Edit:
     """Return an edit of a text that stands once in a file, or once in a function (or ``Class.method``) of it."""
-    return partial(_swapped, old=old, new=new, within=within)
 
+    def edit(source: str) -> str:
+        first, last = _lines_of(source, within) if within else (0, None)
+        lines = source.splitlines(keepends=True)
+        part = "".join(lines[first:last])
+        if part.count(old) != 1:
+            raise LookupError(f"{old!r} stands {part.count(old)} times in {within or 'the file'}, not once")
+        return "".join(lines[:first]) + part.replace(old, new) + "".join(lines[last:] if last else ())
 
-def _swapped(source: str, old: str, new: str, within: str) -> str:
-    first, last = _lines_of(source, within) if within else (0, None)
-    lines = source.splitlines(keepends=True)
-    part = "".join(lines[first:last])
-    if part.count(old) != 1:
-        raise LookupError(f"{old!r} stands {part.count(old)} times in {within or 'the file'}, not once")
-    return "".join(lines[:first]) + part.replace(old, new) + "".join(lines[last:] if last else ())
+    return edit
 
 
 def _lines_of(source: str, name: str) -> tuple[int, int]:

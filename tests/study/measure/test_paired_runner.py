@@ -34,12 +34,6 @@ def discarded(rows):
     return row
 
 
-def blocks_of(calls, methods, warm_up=2):
-    """Split the calls after the warm-up into blocks."""
-    rest = calls[warm_up * methods :]
-    return [tuple(rest[start : start + methods]) for start in range(0, len(rest), methods)]
-
-
 def test_one_row_per_method_and_block_with_the_clocks_layer():
     rows = timed([steady("a", 2.0), steady("b", 3.0)], FakeClock(layer="device"))
     assert [row.block for row in of(rows, "a")] == list(range(30)) == [row.block for row in of(rows, "b")]
@@ -51,7 +45,7 @@ def test_one_row_per_method_and_block_with_the_clocks_layer():
 def test_every_method_runs_once_per_block_in_orders_that_differ():
     calls = []
     timed([steady(name, 1.0, calls) for name in "abc"])
-    blocks = blocks_of(calls, 3)
+    blocks = [tuple(calls[start : start + 3]) for start in range(6, len(calls), 3)]  # after two for the warm-up
     assert all(Counter(block) == Counter("abc") for block in blocks)
     assert len(set(blocks)) == 6  # all orders of three occur within 30 blocks
 

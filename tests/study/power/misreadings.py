@@ -291,10 +291,6 @@ def idle_window(bench: Bench, proof: PassedTest, scope: str = "gpu_board") -> Wi
     return window_energy(window, replace(bench.collect(), scope=scope), proof)
 
 
-def with_test_of_another(bench: Bench) -> object:
-    return idle_window(bench, bench.test().proof(), "module_vdd_in")
-
-
 def moving_idle(device: Device) -> object:
     bench = board(device)
     proof = bench.test().proof()
@@ -341,7 +337,7 @@ INJECTIONS: dict[str, Injection] = {
     **{name: lambda folder, patch, spoil=spoil: board(spoil=spoil) for name, spoil in BOARDS.items()},
     "current-forbidden": current_forbidden,
     "no-test": lambda folder, patch: idle_window(board(), PassedTest("gpu_board")),
-    "test-of-another": lambda folder, patch: with_test_of_another(board()),
+    "test-of-another": lambda folder, patch: idle_window(made := board(), made.test().proof(), "module_vdd_in"),
     "moving-idle": lambda folder, patch: moving_idle(Device(125.5, 480.0, noise=1.5)),
     "freezes-later": freezes_later,
     "voltage-table": lambda folder, patch: PUBLISHED / "power_voltage_misread.csv",

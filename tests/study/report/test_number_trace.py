@@ -27,19 +27,14 @@ def traced(identifier: str, frame: Frame) -> str:
     return "\n".join(trace(identifier, frame, load_claims(CLAIMS), PAPER, CLAIMS))
 
 
-@pytest.mark.parametrize(
-    ("identifier", "parts"),
-    [
-        (
-            f"{HOST}.speedup_over_published",
-            f"{GPU}.stage_timing|method=octopus and published|stage_timing.csv:|report/measured.py:|"
-            f"baselines/fused.py:|baselines/published.py:|data/results/{GPU}/stage_timing.csv|supplement/stage_timing.typ:",
-        ),
-        ("published.stage_timing.n100.published.build_metadata", "typed|stage_timing.csv:2|value 0.098"),
-        ("shown.stage_timing", "provenance|in text"),
-        ("one-launch-faster", "claims.yaml:|NVIDIA H100: |; rule > 1\u00d7|speedup_over_n-launches|claims.typ:"),
-    ],
-)
+@pytest.mark.parametrize(("identifier", "parts"), [
+    (f"{HOST}.speedup_over_published",
+     f"{GPU}.stage_timing|method=octopus and published|stage_timing.csv:|report/measured.py:|baselines/fused.py:|"
+     f"baselines/published.py:|data/results/{GPU}/stage_timing.csv|supplement/stage_timing.typ:"),
+    ("published.stage_timing.n100.published.build_metadata", "typed|stage_timing.csv:2|value 0.098"),
+    ("shown.stage_timing", "provenance|in text"),
+    ("one-launch-faster", "claims.yaml:|NVIDIA H100: |; rule > 1\u00d7|speedup_over_n-launches|claims.typ:"),
+])  # fmt: skip
 def test_a_trace_names_every_station(identifier: str, parts: str, numbers: Frame) -> None:
     text = traced(identifier, numbers)
     assert [part for part in parts.split("|") if part not in text] == []

@@ -1,7 +1,6 @@
 """Only rows that were measured are reported, and only a vetted run becomes a reference; what is refused is named."""
 
 import inspect
-import json
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -64,15 +63,14 @@ def times_ten(lines: list[str]) -> list[str]:
     return [*lines[:place], ",".join(cells), *lines[place + 1 :]]
 
 
-def of_another_study(lines: list[str]) -> list[str]:
-    return [line.replace("stage_timing,", "arena,", 1) for line in lines]
-
-
 EDITS: dict[str, Edit] = {"a value": times_ten, "a row removed": lambda lines: lines[:-1], "no line": lambda lines: []}
 SIGNED: dict[str, tuple[Edit, str]] = {
     "a row twice": (lambda lines: [*lines, lines[-1]], "several rows with the same key"),
     "header only": (lambda lines: lines[:1], "is less than the minimum of 1"),
-    "another study": (of_another_study, "of the studies arena, stage_timing"),
+    "another study": (
+        lambda lines: [line.replace("stage_timing,", "arena,", 1) for line in lines],
+        "of the studies arena, stage_timing",
+    ),
     "no table": (lambda lines: ["hello\n", "world\n"], "is not a result file|has the columns"),
 }
 
@@ -94,20 +92,12 @@ def test_rows_with_a_fitting_digest_are_refused(change: Edit, reason: str, folde
         load_runs(folder, None)
 
 
-def without_table(path: Path) -> None:
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"results": None}))
-
-
-def not_finite(path: Path) -> None:
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"extra": {"load": float("nan")}}))
-
-
 RECORDS: dict[str, tuple[Callable[[Path], object], str]] = {
     "absent": (Path.unlink, "There is no provenance .*stage_timing.json"),
     "half": (lambda path: path.write_text(path.read_text()[:700]), "Can't read the provenance"),
     "no record": (lambda path: path.write_text("[]"), "breaks the provenance schema"),
-    "not finite": (not_finite, "breaks the provenance schema"),
-    "of no table": (without_table, "is no provenance of stage_timing.csv"),
+    "not finite": (lambda path: edit_record(path, extra__load=float("nan")), "breaks the provenance schema"),
+    "of no table": (lambda path: edit_record(path, results=None), "is no provenance of stage_timing.csv"),
     "of another study": (
         lambda path: shutil.copy(path.with_name("distribution.json"), path),
         "is no provenance of stage_timing.csv",

@@ -55,30 +55,21 @@ def test_a_range_is_in_the_unit_of_its_greatest_value() -> None:
     assert range_text(15.21, 129.1, "ratio") == "15.2\u2013129\u00d7"
 
 
-@pytest.mark.parametrize(
-    ("note", "why"),
-    [
-        ("different: largest error 0.0088 exceeds 0.0044; rounds to uint8", "rounds to uint8"),
-        ("different: largest error 0.0088 exceeds 0.0044", "by as much as 0.00880, more than 0.00440"),
-        (
-            "unavailable: RuntimeError: NVCV_ERROR_OVERFLOW: Output size exceeds 2147483647.",
-            "CV-CUDA takes no tensor of 2\u00b3\u00b9 bytes or more",
-        ),
-        ("unavailable: DALI is not installed (pip install -e './workflow[x]')", "DALI is not installed"),
-        ("unavailable: it can't be loaded: [ONNXRuntimeError] : 1 : FAIL : twice", "it can't be loaded"),
-        ("unavailable: MemoryError: Can't allocate 31 bytes on device 0.", "too little memory was free"),
-        ("unavailable: beside others 6,021 bytes are needed, 4,584 are free", "too little memory was free"),
-        ("unavailable: it needs 6,021 bytes on the GPU for this batch, 4,584 are free", "too little memory was free"),
-        (
-            "unavailable: The memory of a.memory:probe was not measured: exit status 1, ModuleNotFoundError: No a",
-            "the process that measures it failed",
-        ),
-        (
-            "unavailable: one batch takes 0.77 s: too slow for 20 blocks beside the others (arena.max_seconds = 3)",
-            "too slow for 20 blocks beside the others",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("note", "why"), [
+    ("different: largest error 0.0088 exceeds 0.0044; rounds to uint8", "rounds to uint8"),
+    ("different: largest error 0.0088 exceeds 0.0044", "by as much as 0.00880, more than 0.00440"),
+    ("unavailable: RuntimeError: NVCV_ERROR_OVERFLOW: Output size exceeds 2147483647.",
+     "CV-CUDA takes no tensor of 2\u00b3\u00b9 bytes or more"),
+    ("unavailable: DALI is not installed (pip install -e './workflow[x]')", "DALI is not installed"),
+    ("unavailable: it can't be loaded: [ONNXRuntimeError] : 1 : FAIL : twice", "it can't be loaded"),
+    ("unavailable: MemoryError: Can't allocate 31 bytes on device 0.", "too little memory was free"),
+    ("unavailable: beside others 6,021 bytes are needed, 4,584 are free", "too little memory was free"),
+    ("unavailable: it needs 6,021 bytes on the GPU for this batch, 4,584 are free", "too little memory was free"),
+    ("unavailable: The memory of a.memory:probe was not measured: exit status 1, ModuleNotFoundError: No a",
+     "the process that measures it failed"),
+    ("unavailable: one batch takes 0.77 s: too slow for 20 blocks beside the others (arena.max_seconds = 3)",
+     "too slow for 20 blocks beside the others"),
+])  # fmt: skip
 def test_a_reason_is_the_cause_alone(note: str, why: str) -> None:
     assert read_answer(note).reason == why
 

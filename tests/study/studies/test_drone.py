@@ -26,13 +26,10 @@ def context(quick_context):
     return quick_context("drone")
 
 
-def clip_of(context, name, frames):
-    return Clip(name, tuple(context.workload.pool[k : k + 3] for k in range(frames)))
-
-
 def test_a_wrong_answer_in_any_checked_frame_is_told(context):
     footage = drone.footage_of(context, 2)
-    video = drone.video_of(context, clip_of(context, "clip-1s", 4), footage)
+    clip = Clip("clip-1s", tuple(context.workload.pool[k : k + 3] for k in range(4)))
+    video = drone.video_of(context, clip, footage)
     good = OctopusFrames(video)
     assert drone.answer(video, good, footage) == "same"
     run_well = good.run

@@ -129,14 +129,11 @@ def test_doctor_says_a_remedy_once_and_what_it_tried(monkeypatch: pytest.MonkeyP
     assert [line.rpartition("by: ")[2] for line in doctor.lines(two)] == ["pip install both", "as a"]
 
 
-@pytest.mark.parametrize(
-    ("name", "found", "machine", "known"),
-    [
-        ("opencv-python", "5.0.0.93", "aarch64", True), ("opencv-python", "5.0.0.93", "x86_64", False),
-        ("opencv-python", "4.12.0.88", "aarch64", False), ("torch", "2.9.1+cu130", "x86_64", True),
-        ("torch", "2.10.0", "x86_64", False), ("nvidia-nvimgcodec-cu13", "0.9.0.20", "x86_64", True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "found", "machine", "known"), [
+    ("opencv-python", "5.0.0.93", "aarch64", True), ("opencv-python", "5.0.0.93", "x86_64", False),
+    ("opencv-python", "4.12.0.88", "aarch64", False), ("torch", "2.9.1+cu130", "x86_64", True),
+    ("torch", "2.10.0", "x86_64", False), ("nvidia-nvimgcodec-cu13", "0.9.0.20", "x86_64", True),
+])  # fmt: skip
 def test_doctor_warns_of_versions_that_are_known_to_be_wrong(name, found, machine, known, root, monkeypatch):
     def version(package: str) -> str:
         if package != name:
@@ -265,16 +262,12 @@ assert "power-selftest" in out.getvalue()
 """
 
 
-@pytest.mark.parametrize(
-    ("code", "absent"),
-    [
-        ("import octopus", HEAVY),
-        (SHOW_HELP, (*HEAVY, "typer")),
-        # Each figure is drawn by a process of its own, and most of them would spend their time on that import.
-        ("from octopus_study.report import outputs; outputs.figures()", ("pandas", "numba", "scipy")),
-    ],
-    ids=["the library", "help", "names of figures"],
-)
+@pytest.mark.parametrize(("code", "absent"), [
+    ("import octopus", HEAVY),
+    (SHOW_HELP, (*HEAVY, "typer")),
+    # Each figure is drawn by a process of its own, and most of them would spend their time on that import.
+    ("from octopus_study.report import outputs; outputs.figures()", ("pandas", "numba", "scipy")),
+], ids=["the library", "help", "names of figures"])  # fmt: skip
 def test_what_has_no_need_of_heavy_packages_loads_none(root: Path, code: str, absent: tuple[str, ...]) -> None:
     code += "\nimport sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
@@ -289,10 +282,9 @@ TIMED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("step", "effort", "seconds"),
-    [("arena", "core", 80), ("drone", "core", None), ("arena", "quick", None), ("report", "full", 90)],
-)
+@pytest.mark.parametrize(("step", "effort", "seconds"), [
+    ("arena", "core", 80), ("drone", "core", None), ("arena", "quick", None), ("report", "full", 90),
+])  # fmt: skip
 def test_a_step_takes_as_long_as_where_it_was_timed(root: Path, step: str, effort: str, seconds: float | None) -> None:
     assert expected(step, "cpu", effort, root / "data/reference", TIMED) == seconds
 

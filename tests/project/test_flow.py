@@ -73,11 +73,9 @@ def test_the_sample_is_taken_on_request_and_left_for_real_data(flow: Workflow, m
     assert {"fetch_visdrone", "fetch_sentinel2", *STUDIES} <= flow.jobs(*DRY, "data=sample", mirror=mirror)
 
 
-@pytest.mark.parametrize(
-    ("settings", "studies"),
-    [(("--config", "studies=[]"), set()), (("--config", "effort=core"), set(load_config(CORE).studies))],
-    ids=["verify", "core"],
-)
+@pytest.mark.parametrize(("settings", "studies"), [
+    (("--config", "studies=[]"), set()), (("--config", "effort=core"), set(load_config(CORE).studies)),
+], ids=["verify", "core"])  # fmt: skip
 def test_a_door_measures_what_it_says(flow: Workflow, settings: tuple[str, ...], studies: set[str]) -> None:
     """And nothing that a whole run measured is lost: a core run has a folder of its own."""
     done = flow.run("-n", "--printshellcmds", *settings)

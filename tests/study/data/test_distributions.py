@@ -17,10 +17,9 @@ from octopus_study.data.video import detection_counts, make_clips, panned
 FRAME = (3840, 2160)
 
 
-@pytest.mark.parametrize(
-    ("generator", "actual_mb", "padded_mb", "per_cent"),
-    [(uniform, 204, 750, 73), (long_tail, 18, 457, 96), (bimodal, 262, 750, 65)],
-)
+@pytest.mark.parametrize(("generator", "actual_mb", "padded_mb", "per_cent"), [
+    (uniform, 204, 750, 73), (long_tail, 18, 457, 96), (bimodal, 262, 750, 65),
+])  # fmt: skip
 def test_published_padding_waste(generator, actual_mb, padded_mb, per_cent):
     waste = padding_waste(generator(1000, *FRAME))
     assert round(waste.actual_bytes / 2**20) == actual_mb

@@ -30,10 +30,9 @@ def make_root(root, annotations, sizes=(), images=()):
     return root
 
 
-@pytest.mark.parametrize(
-    ("text", "rows"),
-    [("1,2,3,4,1,4,0,0\n5,6,7,8,0,11,1,2\n", 2), ("1,2,3,4,1,4,0,0,\r\n", 1), ("1,2,3,4,1,4,0,0", 1), ("", 0)],
-)
+@pytest.mark.parametrize(("text", "rows"), [
+    ("1,2,3,4,1,4,0,0\n5,6,7,8,0,11,1,2\n", 2), ("1,2,3,4,1,4,0,0,\r\n", 1), ("1,2,3,4,1,4,0,0", 1), ("", 0),
+])  # fmt: skip
 def test_annotation_formats(tmp_path, text, rows):
     (tmp_path / "a.txt").write_text(text, newline="")
     array = visdrone.read_annotations(tmp_path / "a.txt")

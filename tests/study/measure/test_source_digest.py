@@ -202,21 +202,18 @@ def changed(checkout: Path, before: dict[str, str], name: str, text: str) -> set
     return {result for result, digest in after.items() if digest != before[result]}
 
 
-@pytest.mark.parametrize(
-    ("file", "stale"),
-    [
-        ("baselines/cvcuda.py", {"arena", "power"}),
-        ("studies/distribution/study.py", {"distribution"}),
-        ("studies/concurrency/processes.py", {"concurrency"}),  # started by its name
-        ("studies/pictures.py", {"images", "pipelines"}),
-        ("names.py", {"report"}),
-        ("names.toml", {"report"}),
-        ("studies/__init__.py", set()),
-        ("power/nvml.py", {"power", "report"}),
-        ("report/text.py", {"report"}),
-        ("data/visdrone_sizes.csv", {"data", "satellite"}),
-    ],
-)
+@pytest.mark.parametrize(("file", "stale"), [
+    ("baselines/cvcuda.py", {"arena", "power"}),
+    ("studies/distribution/study.py", {"distribution"}),
+    ("studies/concurrency/processes.py", {"concurrency"}),  # started by its name
+    ("studies/pictures.py", {"images", "pipelines"}),
+    ("names.py", {"report"}),
+    ("names.toml", {"report"}),
+    ("studies/__init__.py", set()),
+    ("power/nvml.py", {"power", "report"}),
+    ("report/text.py", {"report"}),
+    ("data/visdrone_sizes.csv", {"data", "satellite"}),
+])  # fmt: skip
 def test_a_change_makes_stale_what_runs_it(checkout: Path, before: dict[str, str], file: str, stale: set[str]) -> None:
     assert changed(checkout, before, f"{STUDY}/{file}", "\nCHANGED = True\n") == stale
 

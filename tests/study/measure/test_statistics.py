@@ -105,19 +105,16 @@ def test_the_noise_floor_is_the_far_end_of_a_against_itself():
     assert math.isnan(noise_floor(a[:19], again[:19]))
 
 
-@pytest.mark.parametrize(
-    ("ratio", "noise", "verdict"),
-    [
-        (0.5, 0.01, "faster"),
-        (2.0, 0.01, "slower"),
-        (1.001, 0.005, "equal"),
-        (0.99, 0.005, "equal"),  # clearly less, but by less than what is called equal
-        (0.95, 0.08, "ambiguous"),  # within the noise floor
-        (1.05, 0.08, "ambiguous"),
-        (1.0, 0.03, "ambiguous"),  # the set-up can't tell 2 % apart, so it can't say equal
-        (0.5, math.nan, "ambiguous"),  # there is no noise floor
-    ],
-)
+@pytest.mark.parametrize(("ratio", "noise", "verdict"), [
+    (0.5, 0.01, "faster"),
+    (2.0, 0.01, "slower"),
+    (1.001, 0.005, "equal"),
+    (0.99, 0.005, "equal"),  # clearly less, but by less than what is called equal
+    (0.95, 0.08, "ambiguous"),  # within the noise floor
+    (1.05, 0.08, "ambiguous"),
+    (1.0, 0.03, "ambiguous"),  # the set-up can't tell 2 % apart, so it can't say equal
+    (0.5, math.nan, "ambiguous"),  # there is no noise floor
+])  # fmt: skip
 def test_verdicts(ratio, noise, verdict):
     found = compare(scattered(ratio, seed=1), scattered(1.0, seed=2), noise)
     assert found.verdict == verdict

@@ -104,11 +104,9 @@ CASE = Case("stage_timing", "synthetic-visdrone", "visdrone", 100)
 SLACK = 2 * MIB  # the kernel counts pages per CPU and sums them up late
 
 
-@pytest.mark.parametrize(
-    ("given", "growth", "fixed", "peak"),
-    [({"keep": 48, "fixed": 32}, 48, 32, None), ({"keep": 8, "scratch": 64, "allocator": 77}, 64, 0, 77)],
-    ids=["of the run alone", "of temporaries, on a CPU"],
-)
+@pytest.mark.parametrize(("given", "growth", "fixed", "peak"), [
+    ({"keep": 48, "fixed": 32}, 48, 32, None), ({"keep": 8, "scratch": 64, "allocator": 77}, 64, 0, 77),
+], ids=["of the run alone", "of temporaries, on a CPU"])  # fmt: skip
 def test_the_growth_is_measured(given, growth, fixed, peak):
     lines = measure_memory("worker_targets:blocks", kwargs=given)
     assert (lines.payload, lines.allocator_peak) == (given["keep"] * MIB, peak)

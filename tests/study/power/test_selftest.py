@@ -28,11 +28,9 @@ def refuse() -> None:
     raise SensorError("Not Supported")
 
 
-@pytest.mark.parametrize(
-    ("idle", "load", "noise", "limit"),
-    [(125.5, 342, 2.0, 700), (125.5, 681, 3.0, 700), (5.73, 8.14, 0.1, 15), (60, 180, 10, 250), (0.9, 12, 0.1, 28)],
-    ids=["GPU, a light load", "GPU, at its limit", "Jetson Orin Nano", "server CPU", "laptop CPU"],
-)
+@pytest.mark.parametrize(("idle", "load", "noise", "limit"), [
+    (125.5, 342, 2.0, 700), (125.5, 681, 3.0, 700), (5.73, 8.14, 0.1, 15), (60, 180, 10, 250), (0.9, 12, 0.1, 28),
+], ids=["GPU, a light load", "GPU, at its limit", "Jetson Orin Nano", "server CPU", "laptop CPU"])  # fmt: skip
 @pytest.mark.parametrize("counter", [False, True])
 def test_healthy_boards_pass(idle: float, load: float, noise: float, limit: int, counter: bool) -> None:
     test = board(idle, load, noise, limit=limit, has_counter=counter)

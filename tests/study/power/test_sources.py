@@ -121,11 +121,9 @@ def test_voltages_and_parts_lie_beside_the_power(tmp_path: Path) -> None:
     assert sorted(source.voltages()) == ["hwmon3/in1_input", "hwmon3/in3_input"]
 
 
-@pytest.mark.parametrize(
-    ("critical", "watts"),
-    [(5000, 4.976 * 5), (32760, 60.0), (0, 60.0), (None, 60.0)],
-    ids=["set", "the chip's default", "zero", "none"],
-)
+@pytest.mark.parametrize(("critical", "watts"), [
+    (5000, 4.976 * 5), (32760, 60.0), (0, 60.0), (None, 60.0),
+], ids=["set", "the chip's default", "zero", "none"])  # fmt: skip
 def test_the_limit_is_the_critical_current_below_the_ceiling(critical, watts, tmp_path):
     tree = JetsonTree(tmp_path)
     tree.write("in1_input", 4976)
@@ -220,10 +218,9 @@ def test_the_closest_sensor_of_a_device_comes_first() -> None:
     assert pickle.loads(pickle.dumps(SensorError("reason", "enabled"))).check == "enabled"
 
 
-@pytest.mark.parametrize(
-    ("kind", "found"),
-    [("ina3221", "module_vdd_in, power 5.7"), ("nvml", "gpu_board, power 125 W, energy counter 2421335 mJ")],
-)
+@pytest.mark.parametrize(("kind", "found"), [
+    ("ina3221", "module_vdd_in, power 5.7"), ("nvml", "gpu_board, power 125 W, energy counter 2421335 mJ"),
+])  # fmt: skip
 def test_the_doctor_opens_what_a_run_opens(kind, found, tmp_path, monkeypatch):
     spec = SourceSpec(kind, str(tmp_path))
     monkeypatch.setattr(_nvml, "session", lambda: None)

@@ -92,49 +92,46 @@ def floor(value: float, key: Key = FLOOR) -> Number:
     return number(key, "fraction", value)
 
 
-@pytest.mark.parametrize(
-    ("claim", "numbers", "expected", "reason"),
-    [
-        (EXACT, [ONCE], REPRODUCED, ""),
-        (EXACT | {"operator": "below"}, [ONCE], NOT, ""),  # a strict limit excludes its end
-        ({}, [ONCE], AMBIGUOUS, "measured once, without an interval"),
-        ({"exact": "It is counted."}, [ONCE], REPRODUCED, ""),
-        ({}, [at(9.9, 10.1, processes=1, layer="host")], REPRODUCED, "of one process"),
-        ({}, [at(9.9, 10.1, processes=2)], AMBIGUOUS, FEW_PROCESSES),
-        ({}, [at(9.9, 10.1, blocks=MIN_BLOCKS)], REPRODUCED, ""),
-        ({}, [at(9.9, 10.1, blocks=MIN_BLOCKS - 1)], AMBIGUOUS, "19 blocks are too few, 20 are needed"),
-        ({"windows": True}, [at(9.9, 10.1, blocks=5)], REPRODUCED, ""),
-        ({"windows": True}, [at(9.9, 10.1, blocks=4)], AMBIGUOUS, "4 windows are too few, 5 are needed"),
-        # A margin on both sides has room for a smaller noise floor, as in `compare`.
-        (EQUAL, [at(0.993, 1.0055, "ratio"), floor(0.017)], REPRODUCED, ""),
-        (EQUAL, [at(0.993, 1.0055, "ratio"), floor(0.021)], AMBIGUOUS, "ends nearer"),
-        (EQUAL, [at(1.025, 1.030, "ratio"), floor(0.003)], NOT, ""),
-        (EQUAL, [at(1.025, 1.030, "ratio"), floor(0.010)], AMBIGUOUS, "ends nearer"),
-        (TENTH, [at(0.14, 0.16, "fraction"), floor(0.04)], REPRODUCED, ""),  # in points, as the floor widens it
-        (TENTH, [at(0.14, 0.16, "fraction"), floor(0.06)], AMBIGUOUS, "ends nearer"),
-        (TENTH, [at(0.01, 0.08, "fraction"), floor(0.06)], AMBIGUOUS, "ends nearer"),
-        # A difference, or a share of a bound, must exceed the floor beside it.
-        (FASTER | {"noise": "m.x.floor"}, [at(1.03, 1.05, "ratio"), floor(0.01)], REPRODUCED, ""),
-        (FASTER | {"noise": "m.x.floor"}, [at(1.03, 1.05, "ratio"), floor(0.05)], AMBIGUOUS, "ends nearer"),
-        (FASTER | {"noise": "m.x.floor"}, [at(1.03, 1.05, "ratio")], AMBIGUOUS, "there is no noise floor to judge by"),
-        (FASTER | {"noise": "m.y"}, [at(1.03, 1.05, "ratio"), at(1 / 1.05, 1, "ratio", key=AGAIN)], AMBIGUOUS, "ends"),
-        (OURS, [at(1.03, 1.05, "ratio", key=OVER), floor(0.05, BESIDE)], AMBIGUOUS, "ends"),
-        (SHARED, [at(0.685, 0.695, "fraction", key=SHARE), floor(0.004, BESIDE)], NOT, ""),
-        (SHARED, [at(0.685, 0.695, "fraction", key=SHARE), floor(0.006, BESIDE)], AMBIGUOUS, "ends"),
-        # An interval that no seed made needs no margin for one.
-        (FASTER, [NEAR], REPRODUCED, ""),
-        (FASTER, [NEAR._replace(resampled=True)], AMBIGUOUS, "ends nearer to the limit than resampling"),
-        # A number that is there refutes where another is lacking.
-        (PARTLY, [at(0.89, 0.91, "ratio")], NOT, ""),
-        (PARTLY, [at(1.19, 1.21, "ratio")], NOWHERE, "not in the rows"),
-        ({"number": "{run}.absent"}, [at(9, 11)], NOWHERE, "not in the rows"),
-        ({"number": (), "unmeasured": "no arm does it"}, [at(9, 11)], NOWHERE, "no arm does it"),
-        ({"needs": "gpu"}, [at(9.9, 10.1)], REPRODUCED, ""),
-        ({"needs": "cpu"}, [at(9.9, 10.1)], NOWHERE, "needs a run without a GPU"),
-        ({"needs": "jetson"}, [at(9.9, 10.1)], NOWHERE, "needs a Jetson Orin Nano"),
-        ({"needs": "real-data"}, [at(9.9, 10.1)._replace(dataset="synthetic-visdrone")], NOWHERE, "needs the real"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("claim", "numbers", "expected", "reason"), [
+    (EXACT, [ONCE], REPRODUCED, ""),
+    (EXACT | {"operator": "below"}, [ONCE], NOT, ""),  # a strict limit excludes its end
+    ({}, [ONCE], AMBIGUOUS, "measured once, without an interval"),
+    ({"exact": "It is counted."}, [ONCE], REPRODUCED, ""),
+    ({}, [at(9.9, 10.1, processes=1, layer="host")], REPRODUCED, "of one process"),
+    ({}, [at(9.9, 10.1, processes=2)], AMBIGUOUS, FEW_PROCESSES),
+    ({}, [at(9.9, 10.1, blocks=MIN_BLOCKS)], REPRODUCED, ""),
+    ({}, [at(9.9, 10.1, blocks=MIN_BLOCKS - 1)], AMBIGUOUS, "19 blocks are too few, 20 are needed"),
+    ({"windows": True}, [at(9.9, 10.1, blocks=5)], REPRODUCED, ""),
+    ({"windows": True}, [at(9.9, 10.1, blocks=4)], AMBIGUOUS, "4 windows are too few, 5 are needed"),
+    # A margin on both sides has room for a smaller noise floor, as in `compare`.
+    (EQUAL, [at(0.993, 1.0055, "ratio"), floor(0.017)], REPRODUCED, ""),
+    (EQUAL, [at(0.993, 1.0055, "ratio"), floor(0.021)], AMBIGUOUS, "ends nearer"),
+    (EQUAL, [at(1.025, 1.030, "ratio"), floor(0.003)], NOT, ""),
+    (EQUAL, [at(1.025, 1.030, "ratio"), floor(0.010)], AMBIGUOUS, "ends nearer"),
+    (TENTH, [at(0.14, 0.16, "fraction"), floor(0.04)], REPRODUCED, ""),  # in points, as the floor widens it
+    (TENTH, [at(0.14, 0.16, "fraction"), floor(0.06)], AMBIGUOUS, "ends nearer"),
+    (TENTH, [at(0.01, 0.08, "fraction"), floor(0.06)], AMBIGUOUS, "ends nearer"),
+    # A difference, or a share of a bound, must exceed the floor beside it.
+    (FASTER | {"noise": "m.x.floor"}, [at(1.03, 1.05, "ratio"), floor(0.01)], REPRODUCED, ""),
+    (FASTER | {"noise": "m.x.floor"}, [at(1.03, 1.05, "ratio"), floor(0.05)], AMBIGUOUS, "ends nearer"),
+    (FASTER | {"noise": "m.x.floor"}, [at(1.03, 1.05, "ratio")], AMBIGUOUS, "there is no noise floor to judge by"),
+    (FASTER | {"noise": "m.y"}, [at(1.03, 1.05, "ratio"), at(1 / 1.05, 1, "ratio", key=AGAIN)], AMBIGUOUS, "ends"),
+    (OURS, [at(1.03, 1.05, "ratio", key=OVER), floor(0.05, BESIDE)], AMBIGUOUS, "ends"),
+    (SHARED, [at(0.685, 0.695, "fraction", key=SHARE), floor(0.004, BESIDE)], NOT, ""),
+    (SHARED, [at(0.685, 0.695, "fraction", key=SHARE), floor(0.006, BESIDE)], AMBIGUOUS, "ends"),
+    # An interval that no seed made needs no margin for one.
+    (FASTER, [NEAR], REPRODUCED, ""),
+    (FASTER, [NEAR._replace(resampled=True)], AMBIGUOUS, "ends nearer to the limit than resampling"),
+    # A number that is there refutes where another is lacking.
+    (PARTLY, [at(0.89, 0.91, "ratio")], NOT, ""),
+    (PARTLY, [at(1.19, 1.21, "ratio")], NOWHERE, "not in the rows"),
+    ({"number": "{run}.absent"}, [at(9, 11)], NOWHERE, "not in the rows"),
+    ({"number": (), "unmeasured": "no arm does it"}, [at(9, 11)], NOWHERE, "no arm does it"),
+    ({"needs": "gpu"}, [at(9.9, 10.1)], REPRODUCED, ""),
+    ({"needs": "cpu"}, [at(9.9, 10.1)], NOWHERE, "needs a run without a GPU"),
+    ({"needs": "jetson"}, [at(9.9, 10.1)], NOWHERE, "needs a Jetson Orin Nano"),
+    ({"needs": "real-data"}, [at(9.9, 10.1)._replace(dataset="synthetic-visdrone")], NOWHERE, "needs the real"),
+])  # fmt: skip
 def test_a_verdict_follows_from_the_rule(claim: dict, numbers: list[Number], expected: str, reason: str) -> None:
     rule = claim if "id" in claim else (LIMIT if claim is SHARED or "noise" in claim else CLAIM) | claim
     found = judged(rule, frame(*numbers))
@@ -236,14 +233,11 @@ def test_a_condition_that_is_not_met_leaves_a_claim_open() -> None:
     assert found.verdict == REPRODUCED and found.reason.startswith("precondition not met: kernels fill")
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        {"operator": "roughly"}, {"needs": "luck"}, {"kind": "fancy"}, {"surprise": 1}, {"why": ""}, {"tolerance": 0},
-        {"value": None}, {"published": "published.t.a"}, {"value": None, "published": "m.x"}, {"number": ()},
-        {"unmeasured": "no arm"}, {"operator": "between"}, {"precondition": {"text": "…"}, "unmeasured": "no arm"},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("broken", [
+    {"operator": "roughly"}, {"needs": "luck"}, {"kind": "fancy"}, {"surprise": 1}, {"why": ""}, {"tolerance": 0},
+    {"value": None}, {"published": "published.t.a"}, {"value": None, "published": "m.x"}, {"number": ()},
+    {"unmeasured": "no arm"}, {"operator": "between"}, {"precondition": {"text": "…"}, "unmeasured": "no arm"},
+])  # fmt: skip
 def test_a_broken_claim_is_refused(tmp_path: Path, broken: dict) -> None:
     path = tmp_path / "claims.yaml"
     path.write_text(yaml.safe_dump({"claims": [CLAIM | broken]}))

@@ -102,10 +102,9 @@ def test_a_wide_interval_is_shown() -> None:
     assert cells.time_text(frame, narrow) == "10.0 ms"
 
 
-@pytest.mark.parametrize(
-    ("ends", "shown"),
-    [((1.5, 2.4), "2.00\u00d7 [1.50\u20132.40\u00d7]"), ((1.9, 2.1), "2.00\u00d7"), ((), "2.00\u00d7")],
-)
+@pytest.mark.parametrize(("ends", "shown"), [
+    ((1.5, 2.4), "2.00\u00d7 [1.50\u20132.40\u00d7]"), ((1.9, 2.1), "2.00\u00d7"), ((), "2.00\u00d7"),
+])  # fmt: skip
 def test_a_loose_speed_up_has_its_interval(ends: tuple[float, ...], shown: str) -> None:
     frame = Frame([number(TIME, "ms", 1.0), number(TIME.speedup("b"), "ratio", 2.0, *ends)])
     assert cells.speedup_text(frame, TIME, "b", loose=True) == shown

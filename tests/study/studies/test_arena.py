@@ -166,10 +166,9 @@ def brighter(self):
     self.job.out[-1, -1, -1, -1] ^= 2
 
 
-@pytest.mark.parametrize(
-    ("method", "does"),
-    [("opencv-direct", nearest), ("opencv-direct", beside), ("opencv-direct", nothing), ("octopus", brighter)],
-)
+@pytest.mark.parametrize(("method", "does"), [
+    ("opencv-direct", nearest), ("opencv-direct", beside), ("opencv-direct", nothing), ("octopus", brighter),
+])  # fmt: skip
 def test_wrong_bytes_are_seen(context, monkeypatch, method, does):
     own = type("Own", (Octopus,), {"run": does} if method == "octopus" else {})
     baseline = type("Baseline", (OpenCvDirect,), {"crop": does} if method != "octopus" else {})
@@ -424,10 +423,9 @@ def test_a_variant_is_right_and_beside_its_bounds(context, name):
         assert found == {"octopus": "same", "octopus-again": "same", "write-bound": "n/a"}
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("uint8", {"edge": "image"}), ("frames-antialias", {"antialias": False}), ("to-32", {"antialias": True})],
-)
+@pytest.mark.parametrize(("name", "options"), [
+    ("uint8", {"edge": "image"}), ("frames-antialias", {"antialias": False}), ("to-32", {"antialias": True}),
+])  # fmt: skip
 def test_an_answer_to_other_options_is_seen(context, monkeypatch, name, options):
     right = variants.OfVariant.right
 

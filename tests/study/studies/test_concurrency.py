@@ -353,14 +353,11 @@ def test_kernels_and_uploads_are_read_from_a_trace():
     assert works(trace) == [kernel(7, 2.0, 2.5, 30), Work(UPLOAD, 9, 0.001, 0.003)]
 
 
-@pytest.mark.parametrize(
-    ("works", "busy", "time", "overlap", "hidden"),
-    [
-        ([kernel(7, 0, 1), kernel(7, 3, 4)], 0.5, 2, None, None),  # gaps of one stream are not busy
-        ([kernel(7, 0, 4), kernel(8, 3, 5), kernel(8, 6, 8)], 7 / 8, 7, 1 / 4, None),
-        ([kernel(7, 0, 2), Work(UPLOAD, 9, 1, 3), Work(UPLOAD, 9, 5, 7)], 1, 2, None, 0.25),
-    ],
-)
+@pytest.mark.parametrize(("works", "busy", "time", "overlap", "hidden"), [
+    ([kernel(7, 0, 1), kernel(7, 3, 4)], 0.5, 2, None, None),  # gaps of one stream are not busy
+    ([kernel(7, 0, 4), kernel(8, 3, 5), kernel(8, 6, 8)], 7 / 8, 7, 1 / 4, None),
+    ([kernel(7, 0, 2), Work(UPLOAD, 9, 1, 3), Work(UPLOAD, 9, 5, 7)], 1, 2, None, 0.25),
+])  # fmt: skip
 def test_streams_overlap_and_uploads_are_hidden_where_a_kernel_runs(works, busy, time, overlap, hidden):
     found = summary(works, PROCESSORS)
     assert (found.kernel_busy, found.kernel_time) == (busy, time)

@@ -467,16 +467,13 @@ def standard(manifest):
     return make_context("power", load_config(CONFIG, {"device": "cpu"}), manifest)
 
 
-@pytest.mark.parametrize(
-    ("device", "host", "on_device", "lacking"),
-    [
-        ("cuda", 2 * GIB, 5 * GIB, None),  # a module of eight gigabytes
-        ("cuda", 2 * GIB, 4 * GIB, "GPU"),
-        ("cuda", GIB // 2, 8 * GIB, "host"),
-        ("cpu", 4 * GIB, 0, "host"),  # where the batch lies on the host
-        ("cpu", 6 * GIB, 0, None),
-    ],
-)
+@pytest.mark.parametrize(("device", "host", "on_device", "lacking"), [
+    ("cuda", 2 * GIB, 5 * GIB, None),  # a module of eight gigabytes
+    ("cuda", 2 * GIB, 4 * GIB, "GPU"),
+    ("cuda", GIB // 2, 8 * GIB, "host"),
+    ("cpu", 4 * GIB, 0, "host"),  # where the batch lies on the host
+    ("cpu", 6 * GIB, 0, None),
+])  # fmt: skip
 def test_five_thousand_objects_fit_or_are_refused(monkeypatch, standard, device, host, on_device, lacking) -> None:
     monkeypatch.setattr(cpu, "free_bytes", lambda: host)
     monkeypatch.setattr(memory, "free_bytes", lambda: on_device)

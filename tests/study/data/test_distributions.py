@@ -22,9 +22,8 @@ FRAME = (3840, 2160)
 ])  # fmt: skip
 def test_published_padding_waste(generator, actual_mb, padded_mb, per_cent):
     waste = padding_waste(generator(1000, *FRAME))
-    assert round(waste.actual_bytes / 2**20) == actual_mb
-    assert round(waste.padded_bytes / 2**20) == padded_mb
-    assert round(100 * waste.fraction) == per_cent
+    found = (waste.actual_bytes / 2**20, waste.padded_bytes / 2**20, 100 * waste.fraction)
+    assert tuple(map(round, found)) == (actual_mb, padded_mb, per_cent)
 
 
 @pytest.mark.parametrize("generator", [uniform, long_tail, bimodal])

@@ -23,14 +23,9 @@ def opencv(frame, boxes, size):
     return np.stack(crops).reshape(len(boxes), *size, frame.shape[2])
 
 
-@pytest.fixture(scope="module")
-def scene():
+def test_every_box_of_the_pool_equals_opencv():
     pool = drone_pool()
-    return drone_frame(pool), pool
-
-
-def test_every_box_of_the_pool_equals_opencv(scene):
-    frame, pool = scene
+    frame = drone_frame(pool)
     for start in range(0, len(pool), 256):
         boxes = pool[start : start + 256]
         expected = (opencv(frame, boxes, (224, 224)) - MEAN) / STD
@@ -47,16 +42,12 @@ def test_the_whole_pool_equals_the_reference():
     assert np.abs(found - expected).max() * 2 < 1e-3 * 255
 
 
-def means_of(image, tiles, scale):
-    return np.array([image[y1:y2, x1:x2].mean() / scale for x1, y1, x2, y2 in tiles.tolist()])
-
-
 @pytest.mark.gpu
 def test_a_scene_of_8192_pixels_equals_numpy():
     tiles = satellite_tiles(8192, 8192)
     for shape, dtype in (((8192, 8192), np.uint16), ((8192, 8192, 3), np.uint8)):
         image = np.random.default_rng(1).integers(0, np.iinfo(dtype).max, shape, dtype, endpoint=True)
-        right = means_of(image, tiles, 100)
+        right = np.array([image[y1:y2, x1:x2].mean() / 100 for x1, y1, x2, y2 in tiles.tolist()])
         plan = TilePlan(memory.upload(image), tiles, scale=100)
         for _ in range(3):
             flags, means = plan.run(memory.upload(image), float(np.median(right)))

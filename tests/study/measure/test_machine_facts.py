@@ -127,8 +127,7 @@ def test_a_gpu_that_does_not_tell_is_unreadable_and_not_unthrottled(gpu, reading
     gpu(readings)
     assert throttle_reasons() is None
     watcher = GpuThrottle()
-    assert not watcher.readable
-    assert watcher() is None
+    assert not watcher.readable and watcher() is None
     assert not HostClock(throttle=watcher).watches_throttling
 
 

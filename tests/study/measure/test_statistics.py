@@ -101,8 +101,7 @@ def test_the_noise_floor_is_the_far_end_of_a_against_itself():
     a, again = scattered(1.0, seed=1), scattered(1.0, seed=2)
     interval = ratio_interval(a, again)
     assert noise_floor(a, again) == pytest.approx(max(interval.high, 1 / interval.low) - 1)
-    assert noise_floor(a, a) == 0
-    assert math.isnan(noise_floor(a[:19], again[:19]))
+    assert noise_floor(a, a) == 0 and math.isnan(noise_floor(a[:19], again[:19]))
 
 
 @pytest.mark.parametrize(("ratio", "noise", "verdict"), [
@@ -117,14 +116,12 @@ def test_the_noise_floor_is_the_far_end_of_a_against_itself():
 ])  # fmt: skip
 def test_verdicts(ratio, noise, verdict):
     found = compare(scattered(ratio, seed=1), scattered(1.0, seed=2), noise)
-    assert found.verdict == verdict
-    assert found.low <= found.ratio <= found.high
+    assert found.verdict == verdict and found.low <= found.ratio <= found.high
 
 
 def test_too_few_blocks_are_never_a_win():
     found = compare(scattered(0.1, 19), scattered(1.0, 19))
-    assert found.verdict == "ambiguous"
-    assert "19 blocks are too few" in found.text
+    assert found.verdict == "ambiguous" and "19 blocks are too few" in found.text
 
 
 def test_a_line_is_found_exactly():

@@ -56,8 +56,7 @@ def test_readings_carry_the_time_at_which_they_were_made(running: Sampler, tree:
     times = [sample.at_ns for sample in trace.samples]
     assert trace.scope == "module_vdd_in"
     assert times == sorted(set(times))
-    assert before - 50_000_000 < times[0]
-    assert times[-1] < time.monotonic_ns()
+    assert before - 50_000_000 < times[0] <= times[-1] < time.monotonic_ns()
 
 
 def test_a_change_shows_in_the_samples_behind_it(running: Sampler, tree: JetsonTree) -> None:
@@ -145,8 +144,7 @@ def test_beats_keep_their_grid_and_leave_out_those_that_were_missed(monkeypatch:
         beat.read()
         times.append(round((moved.now_ns - 10**9) * 1e-6))
     assert times == [1, 11, 56, 61]
-    assert len(beat.take().samples) == 4
-    assert beat.take().samples == ()
+    assert [len(beat.take().samples) for _ in range(2)] == [4, 0]
 
 
 QUICK = Timing(settle_seconds=0.1, phase_seconds=0.3)

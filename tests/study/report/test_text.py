@@ -84,13 +84,8 @@ IDENTIFIERS = {
 
 def test_too_few_blocks_give_no_verdict() -> None:
     other = TIME.but(method="a")
-    frame = Frame(
-        [
-            number(other.speedup("b"), "ratio", 2.0),
-            text(other.derive("verdict", "b"), "ambiguous"),
-            number(TIME.derive("noise_floor"), "fraction"),
-        ]
-    )
+    over, floor = number(other.speedup("b"), "ratio", 2.0), number(TIME.derive("noise_floor"), "fraction")
+    frame = Frame([over, text(other.derive("verdict", "b"), "ambiguous"), floor])
     assert cells.speedup_text(frame, other, "b") == "2.00\u00d7, ambiguous"
     assert cells.floor_text(frame, TIME) == "\u2013"
 

@@ -175,8 +175,7 @@ def test_contexts_and_memory_are_what_the_gpu_loses():
     assert delta[PROCESSES, 0] == delta[PROCESSES_MPS, 0] == 3 * GIB
     assert delta["sequential", 0] == 1.5 * GIB
     assert pool.notes["mps"]["clients"] == pool.notes["mps"]["processes"]
-    assert not daemon.open
-    assert gpu.free == 80 * GIB
+    assert not daemon.open and gpu.free == 80 * GIB
     assert sum(bool(each.environment) for each in members) == 2
 
 

@@ -72,8 +72,7 @@ def test_clients_that_are_attached_are_proved(pretended):
     clients, log = pretended()
     with Mps() as daemon:
         folder = Path(daemon.environment["CUDA_MPS_PIPE_DIRECTORY"])
-        assert folder.is_dir()
-        assert daemon.clients() == set()
+        assert folder.is_dir() and daemon.clients() == set()
         clients.write_text("101\n102\n")
         assert daemon.wait_for([102, 101]) == ""
         process = process_of(daemon)
@@ -95,8 +94,7 @@ def test_others_or_fewer_clients_are_no_proof(pretended, listed, said):
     with Mps() as daemon:
         clients.write_text(listed)
         why = daemon.wait_for([101, 102], 0.0)
-    assert said in why
-    assert "the processes of this arm 101, 102" in why
+    assert said in why and "the processes of this arm 101, 102" in why
 
 
 def test_a_daemon_that_fails_says_why(pretended):

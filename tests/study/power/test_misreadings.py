@@ -81,23 +81,18 @@ def silenced(predicates: dict[str, Callable], check: str) -> Callable[[Patch], N
 # What switches a rule off, and a misreading that nothing else then refuses.
 SWITCHES: dict[str, tuple[Callable[[Patch], None], str]] = {
     "typed-units": (without_types, "current-as-power"),
-    "same-channel": (
-        lambda patch: patch.setattr(quantities.Channel, "__eq__", lambda one, other: True),
-        "neighbour-current",
-    ),
+    "same-channel":
+        (lambda patch: patch.setattr(quantities.Channel, "__eq__", lambda one, other: True), "neighbour-current"),
     "shunt-channel": (lambda patch: patch.setattr(hwmon, "INA3221_BUS", range(1, 8)), "shunt-as-bus"),
     "enabled": (lambda patch: patch.setattr(hwmon, "require_enabled", lambda chip, number: None), "channel-disabled"),
-    "rail-label": (
-        lambda patch: patch.setattr(ina3221, "_the_channel", lambda chips, rail: (chips[0], 1)),
-        "label-missing",
-    ),
-    "power-on-test": (
-        lambda patch: patch.setattr(selftest.PassedTest, "scope", property(lambda proof: AnyScope())),
-        "test-of-another",
-    ),
+    "rail-label":
+        (lambda patch: patch.setattr(ina3221, "_the_channel", lambda chips, rail: (chips[0], 1)), "label-missing"),
+    "power-on-test":
+        (lambda patch: patch.setattr(selftest.PassedTest, "scope", property(lambda proof: AnyScope())),
+         "test-of-another"),
     "idle-drift": (lambda patch: patch.setattr(energy, "MOST_DRIFT", math.inf), "moving-idle"),
     "distinct-values later": (lambda patch: patch.setattr(energy, "LEAST_VALUES", 0), "freezes-later"),
-}
+}  # fmt: skip
 JUDGED = {
     "readable": "drops-out", "plausible-range": "thousand-fold", "sibling-voltage": "core-voltage",
     "hierarchy": "labels-swapped", "counter-monotonic": "counter-reset", "distinct-values": "by-state",

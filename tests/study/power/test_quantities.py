@@ -25,10 +25,8 @@ REFUSED: list[tuple] = [
     (lambda: Joule(4993.2), "not made from a bare number"),
     *((lambda value=value: MilliVolt(value, ONE), "integers in mV") for value in (4993.2, "4993", None, True)),
     (lambda: quantities.Reading(1, ONE), "needs a unit"),
-    *(
-        (lambda at=at: Watt.from_product(MilliVolt(4993, ONE), MilliAmpere(1148, at)), "one channel", "same-channel")
-        for at in (OTHER, Channel("hwmon4", 1))
-    ),
+    *((lambda at=at: Watt.from_product(MilliVolt(4993, ONE), MilliAmpere(1148, at)), "one channel", "same-channel")
+      for at in (OTHER, Channel("hwmon4", 1))),
     (lambda: Joule.from_counter(MilliJoule(5, ONE), MilliJoule(4, ONE)), "went back", "counter-monotonic"),
     (lambda: Joule.from_counter(MilliJoule(4, ONE), MilliJoule(5, OTHER)), "two counters"),
     (lambda: Joule.from_counter(MilliJoule(4, ONE), MilliWatt(5, ONE)), "expected MilliJoule"),
@@ -41,7 +39,7 @@ REFUSED: list[tuple] = [
     (lambda: watt(1).over(5.0), "can't be combined"),
     (lambda: Watt.mean([]), "no mean of no Watt"),
     (lambda: watt(1).scaled(math.inf), "finite"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", REFUSED)

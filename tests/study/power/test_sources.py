@@ -24,20 +24,15 @@ from octopus_study.power.source import SensorError
 INTEGER, NONE, RAIL = "holds .*, not an integer", "no quantity of that name", "belongs to no rail"
 # File of the chip, what it holds, and what comes of reading it: a type, or the words and the rule of a refusal.
 FILES: list[tuple[str, str, type | tuple[str, str]]] = [
-    ("in1_input", "-42", MilliVolt),
-    ("curr2_input", "-42", MilliAmpere),
-    ("curr1_crit", "-42", MilliAmpere),
-    ("power1_input", "-42", MicroWatt),
-    ("power1_average", "-42", MicroWatt),
-    *(
-        (name, "42", (NONE, "typed-units"))
-        for name in ("in1_label", "temp1_input", "energy1_input", "shunt1_resistor", "power_input")
-    ),
+    ("in1_input", "-42", MilliVolt), ("curr2_input", "-42", MilliAmpere), ("curr1_crit", "-42", MilliAmpere),
+    ("power1_input", "-42", MicroWatt), ("power1_average", "-42", MicroWatt),
+    *((name, "42", (NONE, "typed-units"))
+      for name in ("in1_label", "temp1_input", "energy1_input", "shunt1_resistor", "power_input")),
     *((f"in{number}_input", "42", (RAIL, "shunt-channel")) for number in (4, 5, 6, 7)),
     ("curr4_input", "42", (RAIL, "shunt-channel")),
     *(("in1_input", text, (INTEGER, "readable")) for text in ("5.5", "4993 mV", "0x1388", "1_000", "nan", "٤")),
     *(("in1_input", text, ("in1_input is empty", "readable")) for text in ("", "  \n")),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "content", "outcome"), FILES)

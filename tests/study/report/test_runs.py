@@ -324,28 +324,23 @@ FAILED = "process 1, visdrone, 28: no memory"
 DOUBTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "dirty": (lambda m: edit_record(m / "stage_timing.json", git__dirty=True), "not committed"),
     "unknown": (lambda m: edit_record(m / "stage_timing.json", git__dirty=None, git__reason="no git"), "no git"),
-    "several commits": (
-        lambda m: edit_record(m / "distribution.json", git__commit=OTHER),
-        r"2 commits: .*ffffffffff \(distribution\)",
-    ),
+    "several commits":
+        (lambda m: edit_record(m / "distribution.json", git__commit=OTHER), r"2 commits: .*f{10} \(distribution\)"),
     "no provenance": (lambda m: (m / "distribution.json").unlink(), "provenance"),
     "no run": (lambda m: [path.unlink() for path in m.iterdir()], "No results to add"),
     "synthetic boxes": (lambda m: write_run(m.parent, "m", "cpu", True, BASIS, whole=True), "rests on synthetic data"),
-    "a failed process": (
-        lambda m: edit_record(m / "distribution.json", extra__processes={"measured": 3, "failed": [FAILED]}),
-        r"some failed \(process 1, visdrone, 28: no memory\)",
-    ),
+    "a failed process":
+        (lambda m: edit_record(m / "distribution.json", extra__processes={"measured": 3, "failed": [FAILED]}),
+         r"some failed \(process 1, visdrone, 28: no memory\)"),
     "edited rows": (lambda m: (m / "distribution.csv").open("a").write("x\n"), "changed after it was measured"),
-    "load before": (
-        lambda m: load(m / "distribution.json", 3.69, 0.5),
-        r"distribution\.csv: the machine was loaded: load averages of 3\.69 and 0\.50 .* 2\.2 are allowed on 2",
-    ),
+    "load before":
+        (lambda m: load(m / "distribution.json", 3.69, 0.5),
+         r"distribution\.csv: the machine was loaded: load averages of 3\.69 and 0\.50 .* 2\.2 are allowed on 2"),
     "load after": (lambda m: load(m / "stage_timing.json", None, 2.3), "load averages of 2.30"),
-    "A/A on the host": (
-        lambda m: slow_again(m / "stage_timing.csv", "host", 1.5),
-        r"octopus at visdrone, n=\d+, .* 0\.6\d+ \[.*\] times itself, 20% are allowed",
-    ),
-}
+    "A/A on the host":
+        (lambda m: slow_again(m / "stage_timing.csv", "host", 1.5),
+         r"octopus at visdrone, n=\d+, .* 0\.6\d+ \[.*\] times itself, 20% are allowed"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("spoil", "reason"), DOUBTS.values(), ids=DOUBTS)

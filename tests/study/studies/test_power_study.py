@@ -260,24 +260,18 @@ TROUBLES: dict[str, tuple[Callable[[], Machine], Callable[[Machine], Change], di
     "late frames that are caught up with": (Machine, sometimes_late, AT_A_RATE, GROSS, 5, ""),
     "idle drifts": (Machine, warming, OCTOPUS | {"n": 10}, NET, 0, "idle-drift: idle drifted by 7.0%, from "),
     "idle drifts, gross": (Machine, warming, OCTOPUS | {"n": 10}, GROSS, 5, ""),
-    "too few energies": (
-        *(Machine, often_silent, PUBLISHED, GROSS, 0),
-        "4 of 5 windows have an energy: the sensor was silent",
-    ),
-    "it freezes after its test": (
-        *(lambda: Freezing(has_counter=False, dither_ns=5_000_000), untouched, OCTOPUS, GROSS, 0),
-        "distinct-values: the power changed 0 times",
-    ),
-    "readings in step with the frames": (
-        *(lambda: Machine(has_counter=False), untouched, AT_A_RATE, GROSS, 0),
-        "the readings are in step with the frames",
-    ),
+    "too few energies":
+        (Machine, often_silent, PUBLISHED, GROSS, 0, "4 of 5 windows have an energy: the sensor was silent"),
+    "it freezes after its test":
+        (lambda: Freezing(has_counter=False, dither_ns=5_000_000), untouched, OCTOPUS, GROSS, 0,
+         "distinct-values: the power changed 0 times"),
+    "readings in step with the frames":
+        (lambda: Machine(has_counter=False), untouched, AT_A_RATE, GROSS, 0,
+         "the readings are in step with the frames"),
     "no averaged power": (OfTheMoment, untouched, AT_A_RATE, GROSS, 5, ""),
-    "no averaged power, another gain": (
-        *(lambda: OfTheMoment(counter_factor=1.03), untouched, AT_A_RATE, GROSS, 5),
-        "",
-    ),
-}
+    "no averaged power, another gain":
+        (lambda: OfTheMoment(counter_factor=1.03), untouched, AT_A_RATE, GROSS, 5, ""),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TROUBLES)

@@ -235,8 +235,8 @@ FAULTS = (
         (f"{VERIFY}texts", f"{_TESTS}/report/test_text.py"), "a GiB has twice its bytes",
     ),
     Fault(
-        "wrong-axis", f"{_STUDY}/report/studies/arena.py",
-        swap('"Device, all boxes (ms)"', '"Device, all boxes (us)"'), (f"{VERIFY}axes",),
+        "wrong-axis", f"{_STUDY}/report/studies/distribution.py",
+        swap('"Kernels, all boxes (ms)"', '"Kernels, all boxes (us)"'), (f"{VERIFY}axes",),
         "an axis names microseconds where milliseconds are drawn",
     ),
     # verdicts

@@ -57,7 +57,7 @@ def test_every_number_that_rests_on_rows_takes_some(finished: Workflow, monkeypa
             if not count or (typed and count != 1):
                 wrong.append(f"{number.id}: {number.selector} takes {count}")
     assert wrong == []
-    assert {"here", "published", "nvidia-h100-80gb-hbm3", "intel-xeon-2c"} <= machines
+    assert {"here", "published", "nvidia-h200", "intel-xeon-2c"} <= machines
 
 
 def test_the_terminal_has_no_line_per_comparison_and_ends_with_where_to_look(finished: Workflow) -> None:

@@ -18,7 +18,7 @@ from octopus_study.power import lint
 from octopus_study.report.studies import reports
 
 WANTED = os.environ.get("OCTOPUS_FUZZ_ROWS", "")
-CPU, GPU = "intel-xeon-2c", "nvidia-h100-80gb-hbm3"
+CPU, GPU = "intel-xeon-2c", "nvidia-h200"
 # On a CPU these have little more than reasons.
 ON_GPU = ("concurrency", "reading", "power")
 # Damages of one method, quantity, layer, workload or count; below zero: every one.

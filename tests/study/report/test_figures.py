@@ -59,7 +59,7 @@ def test_a_stamp_says_synthetic(full: Path, old: Path, monkeypatch: pytest.Monke
     for folder in (full, old):
         draw("stage_breakdown", folder / "numbers.csv", "unused")
     assert [synthetic for synthetic, _ in stamped] == [True, False]
-    assert "NVIDIA H100, VisDrone val, 2026-11-27" in stamped[1][1]
+    assert "NVIDIA H200, VisDrone val, 2026-11-28" in stamped[1][1]
 
 
 def test_no_method_is_shown_by_its_identifier() -> None:

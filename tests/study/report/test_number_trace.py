@@ -33,7 +33,7 @@ def traced(identifier: str, frame: Frame) -> str:
      f"baselines/published.py:|data/results/{GPU}/stage_timing.csv|supplement/stage_timing.typ:"),
     ("published.stage_timing.n100.published.build_metadata", "typed|stage_timing.csv:2|value 0.098"),
     ("shown.stage_timing", "provenance|in text"),
-    ("one-launch-faster", "claims.yaml:|NVIDIA H100: |; rule > 1\u00d7|speedup_over_n-launches|claims.typ:"),
+    ("one-launch-faster", "claims.yaml:|NVIDIA H200: |; rule > 1\u00d7|speedup_over_n-launches|claims.typ:"),
 ])  # fmt: skip
 def test_a_trace_names_every_station(identifier: str, parts: str, numbers: Frame) -> None:
     text = traced(identifier, numbers)

@@ -35,7 +35,7 @@ def test_own_results_stand_beside_the_reference(numbers: Frame) -> None:
     assert numbers.machines("stage_timing") == ["here", GPU, CPU]
     assert numbers["here.stage_timing.visdrone.n1000.octopus.end_to_end.host"].synthetic
     assert not numbers["cpu.stage_timing.visdrone.n1000.octopus.end_to_end.host"].synthetic
-    assert numbers.text("gpu.machine.name") == "NVIDIA H100"
+    assert numbers.text("gpu.machine.name") == "NVIDIA H200"
     assert "synthetic VisDrone sample" in numbers.text("shown.stage_timing")
 
 

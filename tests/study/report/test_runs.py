@@ -120,7 +120,7 @@ def test_all_that_is_refused_is_named(folder: Path) -> None:
 
 
 def test_committed_references_are_what_was_measured() -> None:
-    assert {run.scope for run in load_runs(None, ROOT / "data" / "reference")} == {CPU, GPU, "nvidia-h200"}
+    assert {run.scope for run in load_runs(None, ROOT / "data" / "reference")} == {CPU, GPU, "nvidia-h100-80gb-hbm3"}
 
 
 def test_the_gpu_of_the_text_has_the_most_studies(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_every_interval_that_a_study_forms_is_told_of_the_processes(study, runs,
         nonlocal formed
         parts = by_process(samples, blocks)
         formed += 1
-        if len(parts) != 3 and len(samples) > 1:
+        if len(parts) < min(3, len(samples)):
             callers = (one for one in inspect.stack(0) if "/octopus_study/report/" in one.filename)
             lost.add(next(one.function for one in callers if one.function != "resampled"))
         return parts
@@ -252,7 +252,7 @@ def test_every_interval_that_a_study_forms_is_told_of_the_processes(study, runs,
     assert not lost, f"{study}: intervals that know of no processes in {sorted(lost)}"
 
 
-@pytest.mark.parametrize("study", ["concurrency", "drone", "stage_timing", "total_cost"])
+@pytest.mark.parametrize("study", ["drone", "stage_timing", "total_cost"])
 def test_what_another_seed_would_move_says_that_it_is_resampled(study, runs, monkeypatch):
     """By that a verdict keeps its distance from the limit; other intervals need no seed."""
     seeded, run = np.random.default_rng, run_of_one_process(runs, study)

@@ -337,10 +337,11 @@ class Frame:
         return index
 
     def machines(self, study: str = "") -> list[str]:
-        """Return the machines that have numbers of a study, or of any: this one first, then reference GPUs, then
-        CPUs."""
+        """Return the machines that have numbers of a study, or of any: this one first, then the reference GPU, other
+        GPUs, and CPUs."""
         runs = [key for key in self._index if key[2:] == ("measured_on", "") and study in ("", key[1])]
-        return sorted({key[0] for key in runs}, key=lambda name: (name != HERE, not self.is_gpu(name), name))
+        gpu = self.aliases.get("gpu")
+        return sorted({key[0] for key in runs}, key=lambda one: (one != HERE, one != gpu, not self.is_gpu(one), one))
 
     def shown(self, study: str = "") -> list[str]:
         """Return the machines of a study, or of any, that tables and figures show: this one and the references of the

@@ -1,7 +1,6 @@
 """Two models on one GPU: how much of the shorter model hides behind the longer one, and what copies ahead and
 processes gain or take."""
 
-import math
 import textwrap
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -10,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from octopus_study.measure.statistics import MIN_BLOCKS, Interval, median_interval, ratio_interval
+from octopus_study.measure.statistics import MIN_BLOCKS, median_interval, ratio_interval
 from octopus_study.names import AGAIN, CONCURRENCY_ARMS, CONCURRENCY_MODELS, CONCURRENCY_PAIRS
 from octopus_study.report import captions
 from octopus_study.report.charts import bars, style
@@ -19,7 +18,7 @@ from octopus_study.report.frame import Frame, Key, Number, Source, joined, make_
 from octopus_study.report.measured import floor_of
 from octopus_study.report.missing import by_reason, footer, measured_runs, no_run, with_reasons
 from octopus_study.report.runs import DataFrame, Run
-from octopus_study.report.samples import RESAMPLES, Group, by_block, groups, paired, pivot
+from octopus_study.report.samples import Group, by_block, groups, paired, pivot
 from octopus_study.report.selector import either, where
 from octopus_study.report.study import Chart, StudyReport
 from octopus_study.report.tables import cells
@@ -196,29 +195,15 @@ def memory(run: Run) -> Iterator[Number]:
         yield _number(run, ("context", "process", ""), source, "MB", middle)
     clients, alone = (contexts.get(name, np.empty(0)) for name in ("process-mps", "process"))
     if len(clients) > 1 and len(alone) > 1:
-        selector = "layer=memory, quantity=process_context, method=process and process-mps"
-        note = "server and two contexts with MPS / two contexts without"
-        ratio = _context_ratio(clients.to_numpy(), alone.to_numpy())
-        source = run.from_rows("n/a", selector)
-        yield _number(run, ("mps", "", "context_ratio"), source, "ratio", ratio, note)
+        note = "server and two contexts with MPS / two contexts without; one reading with MPS, so no interval"
+        source = run.from_rows("n/a", "layer=memory, quantity=process_context, method=process and process-mps")
+        ratio = float(clients.sum() / (len(clients) * alone.mean()))
+        yield _number(run, ("mps", "", "context_ratio"), source, "ratio", (ratio,), note)
     if {PROCESSES, PROCESSES_MPS} <= contexts.keys():
         ratio = float(contexts[PROCESSES_MPS].iloc[0] / contexts[PROCESSES].iloc[0])
         note = "device memory, models loaded, with MPS / without; one reading each, so no interval"
         source = run.from_rows("n/a", f"layer=memory, method={PROCESSES} and {PROCESSES_MPS}")
         yield _number(run, ("mps", "", "memory_ratio"), source, "ratio", (ratio,), note)
-
-
-def _context_ratio(clients: np.ndarray, alone: np.ndarray) -> Interval:
-    """Return (server + two contexts with MPS) / (two contexts without); what the first client takes has the server in
-    it, and the interval resamples the others, NaN where there is one."""
-    first, others = clients[0], clients[1:]
-    value = float((first + others.mean()) / (2 * alone.mean()))
-    if others.size < 2:
-        return Interval(value, math.nan, math.nan, clients.size)
-    rng = np.random.default_rng(0)
-    more, without = (rng.choice(values, (RESAMPLES, values.size)).mean(axis=1) for values in (others, alone))
-    low, high = np.quantile((first + more) / (2 * without), (0.025, 0.975))
-    return Interval(value, min(value, float(low)), max(value, float(high)), clients.size, resampled=True)
 
 
 def _absent(frame: Frame) -> str:

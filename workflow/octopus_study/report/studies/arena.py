@@ -324,7 +324,7 @@ def device(frame: Frame) -> Figure:
         bars.names(axes[0], [human(ARENA_METHODS, name) for name in methods[view]], fontsize=6.5)
         for axis, key in zip(axes, keys, strict=True):
             _draw_times(axis, view, key, methods[view])
-        style.heading(part, f"{view.name}: time on the device, all boxes (ms)")
+        style.heading(part, f"{view.name}: time on the device")
     style.legend_of_looks(legend, {"Same answer as the reference": {"color": GREY}} | style.DIFFERENT)
     return result
 
@@ -343,7 +343,7 @@ def _draw_times(axis: Axes, view: View, key: Key, methods: list[str]) -> None:
         bars.dot(axis, row, number, color=METHOD_COLORS.get(method, GREY), hollow=number.differs)
         bars.beside(axis, row, bars.end_of(number), significant(number.value), fontsize=6)
     least, most = min(values) / 2, max(values)
-    axis.set(xscale="log", xlim=(least, most * (most / least) ** 0.5))
+    axis.set(xscale="log", xlim=(least, most * (most / least) ** 0.5), xlabel="All boxes (ms)")
     axis.set_title(f"{human(ARENA_WORKLOADS, key.workload)}\nn = {key.n}", fontsize=7, fontweight="normal")
     style.plain_log(axis.xaxis, narrow=True)
     bars.plain(axis)

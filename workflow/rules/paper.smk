@@ -49,7 +49,7 @@ rule verified:
     message:
         "Verify: every number anew from the committed rows"
     shell:
-        "octopus verify > {output:q} 2> {log:q} || (cat {output:q} {log:q}; false)"
+        "octopus verify > {output:q} 2> {log:q} || (tee -a {log:q} < {output:q}; false)"
 
 
 # What visitors see without building anything; of the references alone, also where this machine has results.

@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 import pytest
-from committed_runs import BASIS, CPU, GPU, PUBLISHED, write, write_run
+from committed_runs import BASIS, CPU, GPU, PUBLISHED, edit_record, write, write_run
 from frames import TIME, number
 
 from octopus.errors import InputError
@@ -46,7 +46,10 @@ def test_an_interval_holds_a_second_run(tmp_path: Path) -> None:
     again = write_run(tmp_path / "second", GPU, "gpu", only=BASIS)
     rows = read_rows(again / "stage_timing.csv")
     slow = rows["method"].str.startswith("octopus") & (rows["unit"] == "ms")
-    write(again / "stage_timing.csv", rows.assign(value=rows["value"].mask(slow, 3 * rows["value"])))
+    twice = slow & rows["method"].str.endswith("-again")
+    value = rows["value"].mask(slow, 3 * rows["value"]).mask(twice, 4 * rows["value"])
+    write(again / "stage_timing.csv", rows.assign(value=value))
+    edit_record(again / "stage_timing.json", machine__identity__gpu="0123456789ab")
     again.rename(folder / "again")
     (folder / "again" / "distribution.csv").unlink()
     both = Frame(numbers_of(vetted(load_runs(None, tmp_path)), PUBLISHED))
@@ -54,7 +57,11 @@ def test_an_interval_holds_a_second_run(tmp_path: Path) -> None:
     key = f"{PLACE}.octopus.end_to_end.host"
     first, held = once[key], both[key]
     assert (held.value, held.low) == (first.value, first.low) and held.high == pytest.approx(3 * first.high)
-    assert held.note.endswith("holds a second run's")
+    assert held.note.startswith("the interval holds a second run's")
+    floor = f"{key}.noise_floor"
+    assert both[floor].value == pytest.approx(1 / 3, rel=0.1) and both[floor].value > once[floor].value
+    cards = f"{GPU}.machine.instances"
+    assert once.text(cards).startswith("2 cards, ") and both.text(cards).startswith("3 cards, ")
     ratio = f"{PLACE}.octopus.crop_resize_normalize.device.speedup_over_published"
     assert both[ratio].low == pytest.approx(once[ratio].low / 3) and both[ratio].high == once[ratio].high
     verdicts = [(one.text, both.text(one.id)) for one in once if one.machine == GPU and one.derived == "verdict"]

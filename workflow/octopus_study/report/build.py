@@ -92,17 +92,20 @@ def derive(run: Run, report: StudyReport) -> Iterator[Number]:
 
 
 def holding(number: Number, again: Number) -> Number:
-    """Return a number of a first run whose interval holds that of the second one; or a verdict on which they agree.
+    """Return a number of a first run whose interval holds that of the second one; or a verdict on which they agree, or
+    the larger noise floor.
 
     The rule was set before there was a second run: the value stays the first run's, and the interval reaches from the
     least to the greatest end of both. So whatever is judged by the interval is judged by both runs."""
     if number.derived == "verdict":
         same = number.text == again.text
         return number if same else number._replace(text="ambiguous", note=f"{number.note}; a second run: {again.text}")
+    if number.derived == "noise_floor" and again.value > number.value:
+        return number._replace(value=again.value, text=again.text, note=f"of the second run; {number.note}")
     ends = [end for end in (number.low, number.high, again.low, again.value, again.high) if math.isfinite(end)]
     if not (math.isfinite(number.low) and math.isfinite(again.value)):
         return number
-    note = f"{number.note}; the interval holds a second run's" if number.note else "the interval holds a second run's"
+    note = "; ".join(filter(None, ("the interval holds a second run's", number.note)))  # verify reads a note's end
     return number._replace(low=min(ends), high=max(ends), note=note)
 
 

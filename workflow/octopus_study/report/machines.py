@@ -55,7 +55,7 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
             "baselines": _baselines(own),
             "days": _days(own),
             "commits": _commits(own),
-            "instances": _instances(own),
+            "instances": _instances([each for run in own for each in (run, run.second) if each]),
         }
         for name, text in facts.items():
             if text:

@@ -215,13 +215,9 @@ def _time(view: View, key: Key) -> str:
     return f"{cells.time_text(view.frame, key, view.reasons)}{mark}"
 
 
-def _ratio(view: View, key: Key) -> str:
-    place = "arms" if key.workload == PAIR else key.workload
-    return cells.interval(workload=place, n=None, layer="", quantity="over_sequential")(view, key)
-
-
-def _makespan_keys(view: View) -> list[Key]:
-    return [makespan(view, name, pair) for pair in (PAIR, *CONCURRENCY_PAIRS) for name in CONCURRENCY_ARMS]
+def _timed_keys(view: View, *pairs: str) -> list[Key]:
+    keys = [makespan(view, name, pair) for pair in pairs for name in CONCURRENCY_ARMS]
+    return [key for key in keys if view.text(key)] if timed(view) else []
 
 
 def _latency(model: str):
@@ -235,14 +231,11 @@ _ARM = {"workload": "arms", "n": None, "layer": ""}
 WAYS = Spec(
     study=STUDY,
     first="Way",
-    label=lambda view, key: (
-        (CONCURRENCY_PAIRS[key.workload] + ": " if key.workload in CONCURRENCY_PAIRS else "")
-        + CONCURRENCY_ARMS[key.method]
-    ),
-    cases=lambda view: [key for key in _makespan_keys(view) if view.text(key)] if timed(view) else [],
+    label=lambda view, key: CONCURRENCY_ARMS[key.method],
+    cases=lambda view: _timed_keys(view, PAIR),
     columns={
         "Makespan": _time,
-        "Ratio": _ratio,
+        "Ratio": cells.interval(**_ARM, quantity="over_sequential"),
         "Hidden": cells.interval(**_ARM, quantity="overlap"),
         "Odometry": _latency("visual_odometry"),
         "Matching": _latency("satellite_matching"),
@@ -252,7 +245,16 @@ WAYS = Spec(
     },
     caption=captions.TABLES["concurrency"],
     absent=_absent,
-    widths=("auto", *("1fr",) * 8),
+    widths=("auto", "1.4fr", "1.5fr", "1.5fr", *("0.9fr",) * 5),
+)
+SESSIONS = Spec(
+    study=STUDY,
+    first="Way",
+    label=lambda view, key: f"{CONCURRENCY_PAIRS[key.workload]}: {CONCURRENCY_ARMS[key.method]}",
+    cases=lambda view: _timed_keys(view, *CONCURRENCY_PAIRS),
+    columns={"Makespan": _time, "Ratio": cells.interval(n=None, layer="", quantity="over_sequential")},
+    caption=captions.TABLES["concurrency_sessions"],
+    absent=lambda frame: _absent(frame).replace("models", "networks"),
 )
 
 
@@ -309,7 +311,7 @@ REPORT = StudyReport(
     numbers=(floors, shares, overlaps, best_streams, precondition, memory),
     of_runs=(measured_runs,),
     compares=lambda group, other: False,
-    tables={"concurrency": WAYS},
+    tables={"concurrency": WAYS, "concurrency_sessions": SESSIONS},
     figures={
         "concurrency_makespan": Chart(
             draw_makespans, captions.FIGURES["concurrency_makespan"], footer=footer(STUDY, "measured")

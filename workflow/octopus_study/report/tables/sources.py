@@ -60,7 +60,7 @@ def source_map(frame: Frame, judgements: Sequence[Judgement], *, by_id: bool = F
             rows.append([about, item.study, *(", ".join(x.split()) for x in (item.published, item.shown)), *cells])
     header = ["Item of the source", "Study", "Published", "Shown by"]
     caption = captions.TABLES["claims_map"].format(missing=MISSING)
-    return by_machine(frame, caption, header, rows, names, ("1.5fr", "auto", "auto", "0.9fr"))
+    return by_machine(frame, caption, header, rows, names, ("1.3fr", "auto", "auto", "1.35fr"))
 
 
 def _cell(item: Item, judged: Sequence[Judgement], by_id: bool) -> str:

@@ -338,7 +338,7 @@ def _savings(axis: Axes, view: View) -> None:
             if expected:
                 look = {"facecolor": "none", "edgecolor": "black", "hatch": "/////", "linewidth": 0.5}
                 label = "Slope of the launch \u00d7 launches beyond one"
-                axis.barh(place, -expected.value, left=time.value, height=0.7, label=label, **look)
+                axis.barh(place, -min(expected.value, time.value), left=time.value, height=0.7, label=label, **look)
     axis.set_yticks(range(len(methods)), [SHORT_METHODS[method] for method in methods], fontsize=6.5)
     axis.invert_yaxis()
     axis.grid(axis="y", visible=False)

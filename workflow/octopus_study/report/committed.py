@@ -24,6 +24,9 @@ COLORS = 96  # of a figure, so that all of them are small
 FOLDER, PAPER = "reference", "octopus.pdf"  # below the folders of figures and of the paper
 NOTEBOOKS = ("octopus_in_5_minutes.ipynb", "explore_results.ipynb")  # the third is about the reader's own machine
 VARIES = "varies"  # the tag of a cell whose outputs are its machine's, and so are not committed
+# It waits in zmq itself. The one that nbclient takes by itself, under asyncio, now and then sees a reply only when its
+# timeout ends, minutes later.
+_BLOCKING = "jupyter_client.KernelManager"
 _STATE, _VIEW = (f"application/vnd.jupyter.widget-{part}+json" for part in ("state", "view"))
 
 
@@ -80,6 +83,7 @@ def run_notebook(notebook: nbformat.NotebookNode, folder: Path) -> nbformat.Note
             notebook,
             timeout=300,  # s, of a cell
             kernel_name="python3",
+            kernel_manager_class=_BLOCKING,
             resources={"metadata": {"path": str(folder)}},
             record_timing=False,
             coalesce_streams=True,

@@ -23,7 +23,7 @@ def digests(scene: Scene) -> Outcome:
 
 def _files(scene: Scene) -> list[Path]:
     own = scene.results.glob("*.csv") if scene.results else ()
-    return sorted([*scene.paths.reference.glob("*/*.csv"), *own])
+    return sorted([*scene.paths.reference.rglob("*.csv"), *own])
 
 
 def _changed(path: Path) -> Iterator[str]:

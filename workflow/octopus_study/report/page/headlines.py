@@ -27,7 +27,7 @@ HEADLINES = (
     Headline("Does it matter how a thread finds its image? 256 images of 64 to 512 px to patch rows", "c6-owners",
              "images.small.n256.{}.kernel.device",
              "write-bound block-search block-metadata lookup thread-search padded-grid"),
-    Headline("How much faster is Qwen2-VL's image processor with one import changed? 32 images, by what is passed",
+    Headline("How much faster is Qwen2-VL's processor, replaced by one import? 32 images, by input; JPEG: other pixels",
              "c7-images", "pipelines.model-ragged.n32.{}.octopus.prepare.host.speedup_over_transformers",
              "torch numpy torch-gpu pillow jpeg"),
     Headline("How much energy does a batch of 1000 boxes take?", "c8-energy",

@@ -21,7 +21,7 @@ def main() -> int:
         renew(CLAIMS, datetime.now(UTC))
     claims = load_claims(CLAIMS)
     undated = [claim.id for claim in claims if not claim.dated]
-    records = sorted((ROOT / "data/reference").glob("*/*.json"))
+    records = sorted((ROOT / "data/reference").rglob("*.json"))
     older = {path: younger for path in records if (younger := later_rules(json.loads(path.read_text()), claims))}
     print(f"{len(older)} of {len(records)} reference runs began before a rule of their study")
     print(

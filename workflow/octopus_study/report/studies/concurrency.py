@@ -254,7 +254,7 @@ SESSIONS = Spec(
     cases=lambda view: _timed_keys(view, *CONCURRENCY_PAIRS),
     columns={"Makespan": _time, "Ratio": cells.interval(n=None, layer="", quantity="over_sequential")},
     caption=captions.TABLES["concurrency_sessions"],
-    absent=lambda frame: _absent(frame).replace("models", "networks"),
+    absent=_absent,
 )
 
 

@@ -102,12 +102,6 @@ def test_tables_and_figures_are_kept_beside_the_numbers(numbers, tmp_path, monke
 
 ITEMS = items()
 PUBLISHED_CLAIMS = {claim.id: claim for claim in load_claims(CLAIMS) if claim.source != OWN}
-# Items of which no reference has rows yet.
-WAITING = {
-    "ONNX Runtime: two models at once; batching",
-    "Memory on one GPU and on several",
-    "Why batches saturate: bandwidth and the L2 cache",
-}
 
 
 def claims_of(item: Item) -> list[Claim]:
@@ -140,7 +134,7 @@ def test_every_item_ends_somehow_and_only_boards_and_tensorrt_are_not_measured(r
         if (gpu := of_gpu(row)).startswith(NOT_HERE) and "TensorRT" not in gpu and not item.why.startswith(BOARD)
         if any(claim.needs not in BOARDS for claim in claims_of(item))
     }
-    assert absent <= WAITING
+    assert absent == set()
 
 
 def of_gpu(row: Sequence[str]) -> str:

@@ -257,7 +257,7 @@ def working_sets(run: Run) -> Iterator[Number]:
     """Yield the pixels per second of each working set, and the time per pixel of the greatest one, where it is at least
     twice the L2, over the least of those that the L2 holds, with the noise floor."""
     for group, rows in groups(run, workload=SETS, quantity="convolutions"):
-        table, source = pivot(rows), group.rows_of(run)
+        table, source = pivot(rows), run.from_rows(group.dataset, f"workload={SETS}")
         other = run.rows[(run.rows["workload"] == SETS) & run.rows["value"].notna()]
         pixels, sets, cache = (other[other["quantity"] == name].set_index("method")["value"]
                                for name in ("pixels", "working_set", "cache"))  # fmt: skip

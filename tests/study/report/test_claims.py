@@ -11,6 +11,7 @@ from committed_runs import CLAIMS, PUBLISHED
 from frames import number, text
 
 from octopus.errors import InputError
+from octopus_study.cli.ending import run_ended
 from octopus_study.measure.statistics import FEW_PROCESSES, MIN_BLOCKS, Interval
 from octopus_study.report.claims import Claim, Judgement, judge, load_claims, read_claims
 from octopus_study.report.claims.formula import evaluate
@@ -305,3 +306,12 @@ def test_each_verdict_is_counted_in_one_group_and_facts_apart(full: Path) -> Non
             found = [one for one in published if one.verdict == verdict]
             assert groups["published"][verdict] == len(found)
             assert groups["measured"][verdict] == sum(one.kind != "arithmetic" for one in found)
+
+
+def test_the_last_lines_of_a_run_count_each_claim_once_and_name_the_gpus(references: Path) -> None:
+    told = run_ended(references, references)[0].split("; ")
+    assert told[0].startswith("claims on NVIDIA H200 and NVIDIA H100, committed: published: ")
+    on_gpus = {one.claim_id: one for one in read_claims(references / "claims.csv") if one.scope.startswith("nvidia")}
+    judged = [one.source == OWN for one in on_gpus.values() if one.kind not in ("fact", "goal")]
+    counted = [sum(int(word) for word in part.split() if word.isdigit()) for part in told]
+    assert counted == [judged.count(False), judged.count(True)]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octopus_study.measure.rows import read_rows
+from octopus_study.names import AGAIN, SUBJECT
 from octopus_study.report.claims import read_claims
 from octopus_study.report.claims.outcome import Verdict
 from octopus_study.report.claims.tally import MAJOR, tally
@@ -16,11 +17,9 @@ from octopus_study.status import MethodStatus
 if TYPE_CHECKING:
     import pandas as pd
 
-SUBJECT = "octopus"
 _CASE = ["quantity", "layer", "workload", "n", "input"]
 _FIRST = ("end_to_end", "kernel", "total")  # the quantities that say most
 _MOST = 3
-_AGAIN, _BOUND = "-again", "bound"
 
 
 def study_ended(study: str, rows: Path, seconds: float) -> str:
@@ -41,7 +40,7 @@ def headlines(rows: pd.DataFrame) -> list[str]:
     the fastest method in a study without it), and the ratio to the fastest of the others with the same answer."""
     times = rows[(rows["unit"] == "ms") & rows["value"].notna() & rows["layer"].isin(("host", "device"))]
     times = times[times["status"] != MethodStatus.DIFFERENT]
-    others = ~times["method"].str.contains(f"^{SUBJECT}|{_AGAIN}$|{_BOUND}")  # forms of Octopus are no baselines
+    others = ~times["method"].str.contains(f"^{SUBJECT}|{AGAIN}$|bound")  # forms of Octopus are no baselines
     times = times[others | (times["method"] == SUBJECT)]
     medians = times.groupby([*_CASE, "method"], sort=False)["value"].median().reset_index()
     found: dict[str, str] = {}
@@ -61,15 +60,19 @@ def _beside(times: pd.Series) -> str:
 
 
 def run_ended(build: Path, figures: Path) -> list[str]:
-    """Return a run's last lines: what was judged here and how, and where to look."""
-    frame = Frame.read(build / "numbers.csv")
-    counts, lines = tally(read_claims(build / "claims.csv")), []
-    for scope in filter(counts.get, frame.machines()):
-        told = "; ".join(_ended(group, counts[scope][group]) for group in ("published", MAJOR))
-        name = f"{frame.fact(scope, 'name')}, {'measured now' if scope == HERE else 'committed'}"
-        lines.append(f"claims on {name}: {told}")
+    """Return a run's last lines: how claims ended here and on the references, each once as in the paper, and where to
+    look."""
+    frame, groups, lines = Frame.read(build / "numbers.csv"), {}, []
+    for one in read_claims(build / "claims.csv"):
+        if one.scope in frame.shown(one.study):
+            groups.setdefault((one.scope == HERE, frame.is_gpu(one.scope)), []).append(one)
+    for (here, _), judged in sorted(groups.items(), reverse=True):
+        counts = tally(one._replace(scope="all") for one in judged)["all"]
+        told = "; ".join(_ended(group, counts[group]) for group in ("published", MAJOR))
+        names = " and ".join(dict.fromkeys(one.machine for one in judged))
+        lines.append(f"claims on {names}, {'measured now' if here else 'committed'}: {told}")
     return [
-        *lines[:3],
+        *lines,
         f"paper: {build / 'octopus.pdf'}; further tables: {build / 'supplement.pdf'}",
         f"all results, claims and charts in one page: {figures / 'report.html'}; a number's rows: octopus trace ID",
     ]

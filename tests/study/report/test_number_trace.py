@@ -13,10 +13,10 @@ from octopus.errors import InputError
 from octopus_study.names import SOURCES, STUDIES
 from octopus_study.report import outputs, uses
 from octopus_study.report.claims import BOARDS, Claim, judge, load_claims, read_claims
-from octopus_study.report.claims.outcome import NOT_HERE
 from octopus_study.report.claims.rules import OWN
 from octopus_study.report.frame import Frame, Number
 from octopus_study.report.tables.sources import BOARD, Item, items, source_map
+from octopus_study.report.tables.writers import MISSING
 from octopus_study.report.trace import recorded, trace
 from octopus_study.site.block import MARKS, sources_block
 
@@ -131,7 +131,7 @@ def test_every_item_ends_somehow_and_only_boards_and_tensorrt_are_not_measured(r
     absent = {
         item.item
         for item, row in zip(ITEMS, rows, strict=True)
-        if (gpu := of_gpu(row)).startswith(NOT_HERE) and "TensorRT" not in gpu and not item.why.startswith(BOARD)
+        if (gpu := of_gpu(row)).startswith(MISSING) and "TensorRT" not in gpu and not item.why.startswith(BOARD)
         if any(claim.needs not in BOARDS for claim in claims_of(item))
     }
     assert absent == set()

@@ -319,44 +319,41 @@ def _ways(view: View) -> Iterator[Key | str]:
     for key in widths_of(view, SPREAD):
         yield f"{view.title}: {DENOISERS[MODEL]}, one image, width {key.n}"
         yield from (key.but(method=way) for way in (PUBLISHED, "padded-whole", *TILE_SPREADS))
-    sets = [key for name in WORKING_SETS for key in view.cases(name, "convolutions")]
-    if sets:
-        size = view.text(sets[0].but(method="l2", quantity="cache", layer="memory"))
-        yield f"{view.title}: {sets[0].n} convolutions of {DENOISERS[MODEL]}, by input and output; L2 {size}"
-        yield from sets
-
-
-def _cause_columns(frame: Frame) -> list[tuple[str, cells.Cell]]:
-    """Those of every run, and those of rows that a run may not have yet."""
-    columns = {
-        "Splits": cells.text(quantity=SPLITS, layer="deterministic"),
-        "Allocated": cells.fact(quantity=PEAK, layer="memory"),
-        "Allocated, first": cells.text(quantity="first_allocated_peak", layer="memory"),
-        "Reserved": cells.text(quantity="reserved_peak", layer="memory"),
-        "Device": cells.text(quantity="device_delta", layer="memory"),
-        "Forward": cells.text(quantity="forward", layer="device"),
-    }
-    shown = views(frame, STUDY)
-    if any(widths_of(view, SPREAD) for view in shown):
-        columns["GPU 1"] = cells.text(quantity="allocated_peak_gpu1", layer="memory")
-    if any(view.cases(NEAR, "convolutions") for view in shown):
-        columns["In + out"] = cells.text(quantity="working_set", layer="memory")
-        columns["Pixels"] = cells.text(quantity="throughput", layer="")
-    return list(columns.items())
 
 
 CAUSE = Spec(
     study=STUDY,
     first="Way",
     label=lambda view, key: (
-        f"{(SHAPE_WAYS | TILE_SPREADS | WORKING_SETS)[key.method]}{cells.different_mark(view.get(key), view.reasons)}"
+        f"{(SHAPE_WAYS | TILE_SPREADS)[key.method]}{cells.different_mark(view.get(key), view.reasons)}"
     ),
     cases=_ways,
-    columns=_cause_columns,
+    columns=lambda frame: [
+        ("Splits", cells.text(quantity=SPLITS, layer="deterministic")),
+        ("Allocated", cells.fact(quantity=PEAK, layer="memory")),
+        ("Allocated, first", cells.text(quantity="first_allocated_peak", layer="memory")),
+        ("Reserved", cells.text(quantity="reserved_peak", layer="memory")),
+        ("Device", cells.text(quantity="device_delta", layer="memory")),
+        ("Forward", cells.text(quantity="forward", layer="device")),
+        ("GPU 1", cells.text(quantity="allocated_peak_gpu1", layer="memory")),
+    ],
     title=lambda view: "",
     caption=captions.TABLES["shape_cause"].format(multiple=MULTIPLE),
     absent=_absent,
-    widths=("1.6fr", *("1fr",) * 9),
+    widths=("1.6fr", *("1fr",) * 7),
+)
+L2 = Spec(
+    study=STUDY,
+    first="Input and output",
+    label=lambda view, key: WORKING_SETS[key.method],
+    cases=lambda view: [key for name in WORKING_SETS for key in view.cases(name, "convolutions")],
+    columns=lambda frame: [
+        ("Bytes", cells.text(quantity="working_set", layer="memory")),
+        ("Time", cells.text()),
+        ("Pixels", cells.text(quantity="throughput", layer="")),
+    ],
+    caption=captions.TABLES["shape_l2"].format(model=DENOISERS[MODEL]),
+    absent=_absent,
 )
 
 
@@ -502,7 +499,7 @@ def _interventions(part: Any, view: View, keys: list[Key]) -> None:
 REPORT = StudyReport(
     numbers=(widths, causes, covers, spreads, working_sets),
     of_runs=(measured_runs,),
-    tables={"shape_cause": CAUSE, "shape_patches": PATCHES},
+    tables={"shape_cause": CAUSE, "shape_l2": L2, "shape_patches": PATCHES},
     figures={
         "image_shape_memory": Chart(
             draw_memory, captions.FIGURES["image_shape_memory"], footer=footer(STUDY, "measured")

@@ -60,19 +60,20 @@ def source_map(frame: Frame, judgements: Sequence[Judgement], *, by_id: bool = F
             rows.append([about, item.study, *(", ".join(x.split()) for x in (item.published, item.shown)), *cells])
     header = ["Item of the source", "Study", "Published", "Shown by"]
     caption = captions.TABLES["claims_map"].format(missing=MISSING)
-    return by_machine(frame, caption, header, rows, names, ("1.3fr", "auto", "auto", "1.35fr"))
+    return by_machine(frame, caption, header, rows, names, ("2.4fr", "auto", "auto", "1.5fr"))
 
 
 def _cell(item: Item, judged: Sequence[Judgement], by_id: bool) -> str:
     """Return how an item's claims ended on a machine; why, where it decides none of them."""
+    nowhere = NOT_HERE if by_id else MISSING
     if item.why:
-        return NOT_HERE if item.why.startswith(BOARD) else "no claim"
+        return nowhere if item.why.startswith(BOARD) else "no claim"
     found = [one for one in judged if one.claim_id in item.claims.split()]
     if not found:
-        return "no run of this study"
+        return "no run of this study" if by_id else "no run"
     if all(one.verdict == NOT_HERE for one in found):
         reasons = dict.fromkeys(short_reason(one) for one in found)
-        return f"{NOT_HERE}: {NEEDS_GPU if NEEDS_GPU in reasons else '; '.join(reasons)}"
+        return f"{nowhere}: {NEEDS_GPU if NEEDS_GPU in reasons else '; '.join(reasons)}"
     ended = {word: [one.claim_id for one in found if one.verdict == verdict] for verdict, word in _WORDS.items()}
     parts = [f"{word}: {', '.join(ids)}" if by_id else f"{len(ids)} {word}" for word, ids in ended.items() if ids]
     return ("; " if by_id else ", ").join(parts)

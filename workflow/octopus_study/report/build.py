@@ -105,7 +105,7 @@ def holding(number: Number, again: Number) -> Number:
     ends = [end for end in (number.low, number.high, again.low, again.value, again.high) if math.isfinite(end)]
     if not (math.isfinite(number.low) and math.isfinite(again.value)):
         return number
-    note = "; ".join(filter(None, ("the interval holds a second run's", number.note)))  # verify reads a note's end
+    note = "; ".join(filter(None, ("the interval holds a second run's", number.note)))
     return number._replace(low=min(ends), high=max(ends), note=note)
 
 

@@ -119,6 +119,7 @@ class Number(NamedTuple):
     resampled: bool = False  # whether its interval was resampled
     status: str = ""  # ``different`` of a median whose method gives another answer, ``unavailable`` without a value
     reason: str = ""  # why it is different or unavailable
+    chosen: str = ""  # the method that was chosen from several, such as the fastest that ``best_baseline`` stands for
 
     @property
     def key(self) -> Key:

@@ -162,12 +162,12 @@ def fastest(run: Run, group: Group, table: DataFrame, names: Sequence[str], word
         return
     best = min(own, key=lambda name: ratio_of(table, own[name], name))
     note = f"fastest of {len(own)} {what}, by its speed-up: {best}"
-    yield make_text(group.key(run, SUBJECT).derive(word), group.rows_of(run), human(ARENA_METHODS, best), note)
+    name = make_text(group.key(run, SUBJECT).derive(word), group.rows_of(run), human(ARENA_METHODS, best), note)
+    yield name._replace(chosen=best)
     for number in speedup(run, group, table, (own[best], best), floor_of(table)):
         key = number.key.but(method=SUBJECT, other=word)
-        chosen = group.rows_of(run).selector  # which one is the fastest rests on all of them
-        named = number._replace(id=key.id, method=SUBJECT, other=word, selector=chosen)
-        yield named._replace(note=f"{number.note}; {note}")
+        rows = group.rows_of(run).selector  # which one is the fastest rests on all of them
+        yield number.named(key)._replace(selector=rows, note=f"{number.note}; {note}", chosen=best)
 
 
 def best_opencv(run: Run, group: Group, table: DataFrame) -> Iterator[Number]:

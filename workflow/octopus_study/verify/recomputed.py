@@ -76,10 +76,8 @@ def _ratio(number: Number) -> float | None:
     if kind not in ("speedup", "times", "share", "gain") or number.role == PUBLISHED:
         return None
     methods = _methods(number)
-    if kind == "speedup" and number.other == "best_baseline":
-        best = number.note.rpartition(": ")[2]
-        own = subject_of(best)
-        return _over(number, own if own in _column(number, "method") else "octopus", best)
+    if kind == "speedup" and number.chosen:
+        return _over(number, subject_of(number.chosen), number.chosen)
     if len(methods) != 2 or number.quantity.startswith(("over_", "memory_", "total_without")):
         return None
     if kind in ("speedup", "gain") or number.other == "roof":  # a median of an even number of ratios has a direction

@@ -164,15 +164,18 @@ def test_missing_runs_and_references_leave_rows_that_say_so(report: str, request
 
 
 def test_workloads_and_quantities_read_as_words_and_no_two_share_a_name(full: Path) -> None:
+    frame = Frame.read(full / "numbers.csv")
     workloads: dict[tuple[str, str], set[str]] = {}
     quantities: dict[tuple[str, str], set[tuple[str, ...]]] = {}
-    for number in Frame.read(full / "numbers.csv"):
+    for number in frame:
         name = content.workload_name(number.study, number.workload)
         workloads.setdefault((number.study, name), set()).add(number.workload)
         columns = (number.quantity, number.derived, number.other)
         quantities.setdefault((number.study, content.quantity_name(number)), set()).add(columns)
     names = [*workloads.items(), *quantities.items()]
     assert [(name, found) for name, found in names if len(found) > 1 and name[0] != PUBLISHED] == []
+    charts = [(one["id"], *one["chart"]) for one in content.sections(frame)]
+    assert [one for one in charts if one[:2] not in quantities or (one[0], one[2]) not in workloads] == []
 
 
 def test_methods_have_the_names_of_the_figures_and_no_two_share_one(full: Path) -> None:
@@ -187,7 +190,7 @@ def test_methods_have_the_names_of_the_figures_and_no_two_share_one(full: Path) 
 
 
 def test_more_numbers_leave_smaller_figures_and_too_many_are_told(page, monkeypatch, caplog):
-    section = {"id": "one", "title": "One", "runs": "", "first": "", "figures": {DRAWN: ""}}
+    section = {"id": "one", "title": "One", "runs": "", "first": "", "chart": ("", ""), "figures": {DRAWN: ""}}
     shown = {"sections": [section], "machines": overview.machines(Frame([])), "named": {}, "sources": {}, "packed": {}}
     shown |= {name: [] for name in ("headlines", "claims", "judged", "licences")}
     whole = build._fitting(shown, page.parent)

@@ -26,6 +26,22 @@ _PLACES = {
 _PLACES |= {board: name for board, (_, name) in BOARDS.items()}
 _COLOURS = METHOD_COLORS | CONCURRENCY_COLORS
 _LABEL = 14  # letters of a line that say what it is
+# What a study's chart begins with, on its first machine, so that it shows what the study found: quantity and workload.
+_FIRST = {
+    "distribution": ("Crop, resize, normalise", "VisDrone"),
+    "arena": ("Crop, resize, normalise", "VisDrone"),
+    "power": ("Energy of a frame", "VisDrone"),
+    "mapping": ("Kernel", "VisDrone, Multiply"),
+    "total_cost": ("Total", "500 and an 8K image, light kernel"),
+    "sequences": ("Total", "NLP, 10 K"),
+    "images": ("End to end", "512 to 2048 px, rows"),
+    "pipelines": ("Prepare", "512 to 2048 px"),
+    "satellite": ("End to end", "Window of the scene, uint16"),
+    "drone": ("Frame time", "Clip, 10s"),
+    "reading": ("Whole", "Pages"),
+    "concurrency": ("Makespan", "Two models"),
+    "image_shape": ("Allocated peak", "DRUNet, step68"),
+}
 
 
 class ClaimRow(NamedTuple):
@@ -101,6 +117,7 @@ def sections(frame: Frame) -> list[dict[str, Any]]:
             "title": human({}, study),
             "runs": "; ".join(view.title for view in every_view(frame, study)),
             "first": next(map(frame.machine_name, frame.shown(study)), ""),
+            "chart": _FIRST.get(study, ("End to end", "VisDrone")),
             "command": command(study),
             "figures": {name: chart.caption for name, chart in reports[study].figures.items()},
         }

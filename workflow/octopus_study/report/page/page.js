@@ -115,7 +115,7 @@ function makeTables(DataTable) {
 }
 
 /* Charts: one quantity of a study, by method; over n where there are several. */
-function viewsOf(study) {
+function viewsOf({ study, first, quantity }) {
   const views = new Map(), known = new Map();
   for (const row of rows.filter((one) => one.study === study && one.value !== null && one.machine !== "published")) {
     const name = [row.quantity, row.layer, row.unit].filter(Boolean).join(", ");
@@ -126,12 +126,12 @@ function viewsOf(study) {
     known.set(same, [...others, row.method]);
     views.set(name, [...(views.get(name) ?? []), row]);
   }
-  const drawn = [...views].filter(([, view]) => view.some((row) => row.drawn)); // the table has the others
-  const weight = ([, view]) => view.reduce((sum, row) => sum + 1 + 1000 * (row.drawn && row.interval ? 1 : 0), 0);
+  const drawn = [...views].filter(([, view]) => view.some((row) => row.drawn || row.quantity === quantity)); // the table has the others
+  const weight = ([, view]) => view.length + (view.some((row) => row.machine === first && row.quantity === quantity) ? rows.length : 0);
   return new Map((drawn.length ? drawn : [...views]).sort((a, b) => weight(b) - weight(a)));
 }
 function makeChart(home) {
-  const views = viewsOf(home.dataset.study), filters = home.querySelector(".filters");
+  const views = viewsOf(home.dataset), filters = home.querySelector(".filters");
   if (!views.size) return;
   home.hidden = false;
   const chosen = { view: views.keys().next().value };
@@ -144,7 +144,8 @@ function makeChart(home) {
     filters.replaceChildren();
     makeSelect(filters, "Quantity", [...views.keys()].map((name) => [name]), (name) => { chosen.view = name; narrow(); }, chosen.view);
     for (const name of ["machine", "workload"]) {
-      const options = distinct(name), first = options.find((one) => one === (name === "machine" ? home.dataset.first : "VisDrone")) ?? options[0];
+      const options = distinct(name), wanted = home.dataset[name === "machine" ? "first" : name];
+      const first = options.find((one) => one === wanted) ?? options.find((one) => one.startsWith(`${wanted}, `)) ?? options[0];
       chosen[name] = options.length > 1 && name === "machine" && options.length * distinct("method").length < 25 ? ALL : first;
       makeSelect(filters, name === "machine" ? "Machine" : "Workload", [...options.map((one) => [one, one || "any"]), [ALL, "All"]], (one) => { chosen[name] = one; draw(); }, chosen[name]);
     }
@@ -173,8 +174,8 @@ function plot(home, part, title) {
     name: ["method", "workload", overN ? "machine" : "n"].filter((name) => row[name] && count(name) > 1).map((name) => called(row, name)).join(", ") || called(row, "method") || row.quantity,
     tip: `${row.machine}: ${[row.method, row.workload, row.n && `n = ${row.n}`, row.text, row.interval].filter(Boolean).join(", ")}` }));
   const low = Math.min(...values.map((row) => row.low)), high = Math.max(...values.map((row) => row.high));
-  const scale = low > 0 && high > 10 * low ? { type: "log", nice: false, padding: 12 } : { zero: !overN && low > 0 && high > 2 * low };
-  const [x, y] = overN ? ["y", "x"] : ["x", "y"], axis = { field: "value", type: "quantitative", scale, title, axis: { labelSeparation: 8, labelOverlap: "greedy", ...(scale.type ? { gridOpacity: DECADES } : {}) } };
+  const scale = low > 0 && high > 10 * low ? { type: "log", nice: false, padding: 12 } : { zero: low > 0 && high > 2 * low };
+  const [x, y] = overN ? ["y", "x"] : ["x", "y"], axis = { field: "value", type: "quantitative", scale, title, axis: { labelSeparation: 8, labelOverlap: "greedy", ...(part[0].unit === "bytes" ? { format: "~s" } : {}), ...(scale.type ? { gridOpacity: DECADES } : {}) } };
   const entry = 80 + 6.6 * Math.max(...values.map((row) => (overN ? row.name : row.machine).length)); // pixels of the longest
   const legend = overN || many ? { orient: "bottom", columns: Math.max(1, Math.floor(home.clientWidth / entry)), labelLimit: home.clientWidth - 60, symbolLimit: 60 } : null;
   const narrow = home.clientWidth < 600, lines = narrow ? Math.max(...values.map((row) => row.name.split(", ").length)) : 1;
@@ -193,7 +194,7 @@ function plot(home, part, title) {
   const joined = overN ? [{ mark: { type: "line", aria: false }, encoding: { strokeWidth: OURS } }] : [];
   const spec = { width: "container", padding: { left: 5, top: 5, bottom: 5, right: 16 }, ...(overN ? { height: 320 } : { height: { step: 4 + 14 * lines } }), background: null, data: { values }, encoding, layer: [...joined, range, point],
     config: { view: { stroke: null }, font: css.fontFamily, axis: { labelColor: text, titleColor: text, gridOpacity: 0.25, labelFontSize: 12, titleFontSize: 12 }, legend: { labelColor: text, labelFontSize: 12, symbolOpacity: 1 } } };
-  const description = `${home.dataset.study}: ${title}, ${values.length} numbers. A click on a point opens its trace; the table of numbers has them all.${differing.size ? " \u2020: the answer differs from the reference." : ""}`;
+  const description = `${home.dataset.study}: ${title}, ${values.length} numbers${many ? "" : ` on ${part[0].machine}`}. A click on a point opens its trace; the table of numbers has them all.${differing.size ? " \u2020: the answer differs from the reference." : ""}`;
   home.querySelector("figcaption").textContent = description;
   const compiled = vegaLite.compile(spec, { logger: vega.logger(vega.Error) }).spec;
   const view = new vega.View(vega.parse(compiled), { renderer: "svg", container: home.querySelector(".plot"), hover: true }).description(description);

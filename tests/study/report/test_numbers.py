@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 import pytest
-from committed_runs import BASIS, CPU, GPU, PUBLISHED, edit_record, write, write_run
+from committed_runs import BASIS, CLAIMS, CPU, GPU, PAPER, PUBLISHED, edit_record, write, write_run
 from frames import TIME, number
 
 from octopus.errors import InputError
@@ -14,6 +14,7 @@ from octopus_study.report.build import build_numbers, numbers_of, vetted
 from octopus_study.report.frame import Frame
 from octopus_study.report.published import COLUMNS, published_numbers
 from octopus_study.report.runs import load_runs
+from octopus_study.report.trace import trace
 
 PLACE = f"{GPU}.stage_timing.visdrone.n1000"
 
@@ -58,6 +59,10 @@ def test_an_interval_holds_a_second_run(tmp_path: Path) -> None:
     first, held = once[key], both[key]
     assert (held.value, held.low) == (first.value, first.low) and held.high == pytest.approx(3 * first.high)
     assert held.note.startswith("the interval holds a second run's")
+    told = "\n".join(trace(key, both, [], PAPER, CLAIMS))
+    files = [f"{folder}/{place}stage_timing.csv" for place in ("", "again/")]
+    assert f"file:         {' and '.join(files)}\n" in told and told.count("measured at") == 2
+    assert f"up to {files[1]}:" in told and f" --force data/results/{GPU}/stage_timing.csv" in told
     floor = f"{key}.noise_floor"
     assert both[floor].value == pytest.approx(1 / 3, rel=0.1) and both[floor].value > once[floor].value
     cards = f"{GPU}.machine.instances"

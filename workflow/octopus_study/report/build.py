@@ -13,6 +13,7 @@ from octopus_study.report.frame import HERE, Frame, Number
 from octopus_study.report.machines import aliases, machine_facts, of_text, shown_runs
 from octopus_study.report.measured import comparisons, medians
 from octopus_study.report.published import published_numbers
+from octopus_study.report.rows import AND
 from octopus_study.report.runs import Run, load_runs
 from octopus_study.report.series import FOLDER
 from octopus_study.report.study import StudyReport
@@ -96,17 +97,19 @@ def holding(number: Number, again: Number) -> Number:
     the larger noise floor.
 
     The rule was set before there was a second run: the value stays the first run's, and the interval reaches from the
-    least to the greatest end of both. So whatever is judged by the interval is judged by both runs."""
+    least to the greatest end of both. So whatever is judged by the interval is judged by both runs, and both files are
+    named."""
+    both = number._replace(file=AND.join((number.file, again.file)))
     if number.derived == "verdict":
         same = number.text == again.text
-        return number if same else number._replace(text="ambiguous", note=f"{number.note}; a second run: {again.text}")
+        return both if same else both._replace(text="ambiguous", note=f"{number.note}; a second run: {again.text}")
     if number.derived == "noise_floor" and again.value > number.value:
-        return number._replace(value=again.value, text=again.text, note=f"of the second run; {number.note}")
+        return both._replace(value=again.value, text=again.text, note=f"of the second run; {number.note}")
     ends = [end for end in (number.low, number.high, again.low, again.value, again.high) if math.isfinite(end)]
     if not (math.isfinite(number.low) and math.isfinite(again.value)):
         return number
     note = "; ".join(filter(None, ("the interval holds a second run's", number.note)))
-    return number._replace(low=min(ends), high=max(ends), note=note)
+    return both._replace(low=min(ends), high=max(ends), note=note)
 
 
 def _derived(run: Run, report: StudyReport) -> Iterator[Number]:

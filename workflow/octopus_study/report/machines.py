@@ -9,6 +9,7 @@ from octopus_study.measure.dependence import LAYERS, process_count
 from octopus_study.names import DATASETS, GENERATED, PEER_PACKAGES, human, machine_name, stand_in
 from octopus_study.report.frame import HERE, Key, Number, make_text, references_of
 from octopus_study.report.quiet import loaded, loads
+from octopus_study.report.rows import AND
 from octopus_study.report.runs import Run
 from octopus_study.report.selector import PROVENANCE
 
@@ -172,14 +173,11 @@ def place_name(run: Run) -> str:
     return f"{device_name(run)}{' (this machine)' if run.scope == HERE else ''}"
 
 
-_AND = " and "
-
-
 def shown(runs: list[Run], name: str, text: str, selector: str = PROVENANCE) -> Number:
     """Return ``shown.<study>.<name>``: a sentence about all runs of a study."""
     source = runs[0].from_rows("", selector)
     files, commits = (
-        _AND.join(dict.fromkeys(texts)) for texts in zip(*((run.source, run.commit) for run in runs), strict=True)
+        AND.join(dict.fromkeys(texts)) for texts in zip(*((run.source, run.commit) for run in runs), strict=True)
     )
     source = source._replace(file=files, commit=commits)
     return make_text(Key("shown", runs[0].study, quantity=name), source, text)

@@ -14,6 +14,7 @@ from octopus_study.report import uses
 from octopus_study.report.claims import Claim, judge
 from octopus_study.report.frame import HERE, PUBLISHED, Frame, Number
 from octopus_study.report.rows import AND, Row, rows_of
+from octopus_study.report.runs import SECOND
 from octopus_study.report.selector import selects_rows, values_of
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -169,7 +170,8 @@ def _commands(number: Number, frame: Frame) -> Iterator[str]:
     for file in number.file.split(AND):
         path = Path(file)
         here = number.role == HERE
-        machine = (frame.fact(HERE, "id") if here else None) or path.parent.name
+        folder = path.parent.parent if path.parent.name == SECOND else path.parent
+        machine = (frame.fact(HERE, "id") if here else None) or folder.name
         target = (
             path.as_posix() if here and path.parts[:2] == ("data", "results") else f"data/results/{machine}/{path.name}"
         )

@@ -13,7 +13,7 @@ from octopus_study import units
 from octopus_study.measure.dependence import PROCESS_BLOCKS
 from octopus_study.report.frame import PUBLISHED, Number
 from octopus_study.report.measured import subject_of
-from octopus_study.report.rows import Rows, read
+from octopus_study.report.rows import AND, Rows, read
 from octopus_study.report.selector import parse
 from octopus_study.report.studies import report_of
 from octopus_study.verify.scene import Outcome, Scene
@@ -107,7 +107,7 @@ def _typed(number: Number) -> float | None:
 
 
 def _rows(number: Number) -> tuple[Rows, np.ndarray]:
-    stored = read(number.file)
+    stored = read(number.file.partition(AND)[0])  # of two runs the first, whose value it is
     return stored, stored.table.rows(number.selector)
 
 

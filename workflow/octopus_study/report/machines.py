@@ -12,6 +12,7 @@ from octopus_study.report.quiet import loaded, loads
 from octopus_study.report.rows import AND
 from octopus_study.report.runs import Run
 from octopus_study.report.selector import PROVENANCE
+from octopus_study.timings import seconds_of
 
 # Fact -> where provenance keeps it (keys joined by dots).
 FACTS = {
@@ -66,6 +67,7 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
         facts = {
             "measured_on": run.measured_on or "unknown date",
             "started": str(run.provenance.get("started", "")),
+            "minutes": str(max(1, round(seconds_of(run.provenance) / 60))),
             "commit": run.commit[:10],
             "other_load": _other_load(run),
             "unlike": _unlike(run, usual[run.scope]),

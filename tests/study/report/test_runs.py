@@ -194,19 +194,14 @@ def derived(folder: Path) -> Frame:
     return Frame(derive(read_run(folder / f"{SPOILT}.csv", "reference"), report_of(SPOILT)))
 
 
-def test_a_run_of_one_process_says_that_its_intervals_on_the_host_hold_no_other_run(folder: Path) -> None:
-    numbers = derived(folder)
-    assert numbers[TOTAL].of_one_process and numbers[f"{TOTAL}.speedup_over_published"].of_one_process
-
-
-def test_intervals_of_a_run_of_several_processes_are_over_processes(folder: Path) -> None:
+def test_intervals_are_over_processes_or_are_said_to_be_of_one(folder: Path) -> None:
     alone = derived(folder)
     split_into_processes(folder, (1.0, 1.2, 1.4))
     shared = derived(folder)
     for identifier in (TOTAL, f"{TOTAL}.speedup_over_published"):
         one, several = alone[identifier], shared[identifier]
         assert (several.high - several.low) / several.value > 0.3 > (one.high - one.low) / one.value
-        assert several.processes == 3 and not several.of_one_process
+        assert several.processes == 3 and one.of_one_process and not several.of_one_process
     assert "processes" in shared[f"{TOTAL}.verdict_over_published"].note
     facts = Frame(numbers_of(load_runs(None, folder.parent), PUBLISHED))
     assert facts.text("m.stage_timing.processes") == "3" and facts.text("m.distribution.processes") == "1"

@@ -97,8 +97,7 @@ def holding(number: Number, again: Number) -> Number:
     the larger noise floor.
 
     The rule was set before there was a second run: the value stays the first run's, and the interval reaches from the
-    least to the greatest end of both. So whatever is judged by the interval is judged by both runs, and both files are
-    named."""
+    least to the greatest end of both. So whatever is judged by the interval is judged by both runs. Both are named."""
     both = number._replace(file=AND.join((number.file, again.file)))
     if number.derived == "verdict":
         same = number.text == again.text

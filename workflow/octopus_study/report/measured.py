@@ -15,7 +15,6 @@ from octopus_study.report.text import range_text
 from octopus_study.status import Answer, MethodStatus
 
 _DISCARDED = "discarded_blocks"
-BEST_OPENCV = "best_opencv"
 _OPENCV = {row.name for row in CROP_METHODS if row.library == "OpenCV"}
 # Which of Octopus' methods gives a method's answer, where it isn't the usual one.
 LIKE = {row.name: row.like for row in CROP_METHODS if row.like != SUBJECT}
@@ -173,7 +172,7 @@ def fastest(run: Run, group: Group, table: DataFrame, names: Sequence[str], word
 def best_opencv(run: Run, group: Group, table: DataFrame) -> Iterator[Number]:
     """Yield the fastest form of OpenCV, whatever its threads, and the speed-up over it."""
     forms = [name for name in table if name in _OPENCV]
-    yield from fastest(run, group, table, forms, BEST_OPENCV, "forms of OpenCV")
+    yield from fastest(run, group, table, forms, "best_opencv", "forms of OpenCV")
 
 
 def share_of_bound(run: Run, group: Group, table: DataFrame, method: str, bound: str) -> Iterator[Number]:

@@ -13,7 +13,7 @@ from octopus_study import units
 from octopus_study.measure.dependence import PROCESS_BLOCKS
 from octopus_study.report.frame import PUBLISHED, Number
 from octopus_study.report.measured import subject_of
-from octopus_study.report.rows import AND, Rows, read
+from octopus_study.report.rows import AND, read
 from octopus_study.report.selector import parse
 from octopus_study.report.studies import report_of
 from octopus_study.verify.scene import Outcome, Scene
@@ -106,14 +106,9 @@ def _typed(number: Number) -> float | None:
     return float(text)
 
 
-def _rows(number: Number) -> tuple[Rows, np.ndarray]:
-    stored = read(number.file.partition(AND)[0])  # of two runs the first, whose value it is
-    return stored, stored.table.rows(number.selector)
-
-
 def _column(number: Number, name: str) -> list[str]:
-    stored, chosen = _rows(number)
-    return [str(stored.table.columns[name][index]) for index in chosen]
+    table = read(number.file.partition(AND)[0]).table  # of two runs the first, whose value it is
+    return [str(table.columns[name][index]) for index in table.rows(number.selector)]
 
 
 def _middle(blocks: Sequence[str], values: np.ndarray) -> float:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from octopus_study.measure.dependence import PROCESS_BLOCKS, blocks_of, by_process, process_count
 from octopus_study.measure.statistics import Interval, mean_interval
@@ -344,6 +345,13 @@ def steps(frame: Frame) -> Figure:
     for place, view in zip(places, shown, strict=True):
         style.heading(place, view.name)
         drawn += _panels(place, view)
+    ends = [end for axis in drawn for end in axis.get_xlim()]
+    for axis in drawn:
+        axis.set_xlim(min(ends), max(ends))
+        style.plain_log(axis.xaxis, narrow=True)
+        axis.xaxis.set_major_locator(LogLocator(numticks=4))
+        axis.xaxis.set_minor_locator(LogLocator(numticks=99))
+        axis.grid(True, axis="x", which="both")
     style.legend_of(below, drawn, 5, fontsize=6.8)
     return result
 
@@ -420,11 +428,8 @@ def _steps(axis: Axes, frame: Frame, case: Key, methods: list[str]) -> None:
         total = frame.value(case.but(method=method))
         if math.isfinite(total):
             axis.plot(total, place, "|", color=BLACK, markersize=9, label="The whole, end to end")
-            bars.beside(axis, place, total, quantity_text(total, "ms"), gap=4, fontsize=6)
+            bars.beside(axis, place, 1, quantity_text(total, "ms"), fontsize=6, xycoords=axis.get_yaxis_transform())
     axis.set(xscale="log")
-    low, high = axis.get_xlim()
-    axis.set_xlim(low, high * (high / low) ** 0.45)
-    style.plain_log(axis.xaxis, narrow=True)
 
 
 REPORT = StudyReport(

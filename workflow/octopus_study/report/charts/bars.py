@@ -23,10 +23,10 @@ def dot(axis: Axes, place: float, number: Number, *, color: str, hollow: bool = 
     axis.errorbar([number.value], [place], xerr=style.errors([number]), fmt=marker, elinewidth=1.1, capsize=1.5, **look)
 
 
-def ratio(axis: Axes, place: float, number: Number, **look: Any) -> None:
-    """Draw a ratio as a mark, and its digits beside it; `look` is that of `dot`."""
+def ratio(axis: Axes, place: float, number: Number, behind: str = "", **look: Any) -> None:
+    """Draw a ratio as a mark, with its digits beside it and a text behind these; `look` is that of `dot`."""
     dot(axis, place, number, **look)
-    beside(axis, place, end_of(number), f"{significant(number.value)}{TIMES}", gap=4, fontsize=6)
+    beside(axis, place, end_of(number), f"{significant(number.value)}{TIMES}{behind}", gap=4, fontsize=6)
 
 
 def beside(axis: Axes, place: float, end: float, text: str, gap: float = 4, **options: Any) -> None:

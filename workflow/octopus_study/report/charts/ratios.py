@@ -11,6 +11,7 @@ from octopus_study.report.charts import bars, style
 from octopus_study.report.charts.palette import METHOD_COLORS, METHOD_MARKERS
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.missing import NOT_THERE, by_reason
+from octopus_study.report.tables.cells import DIFFERENT
 from octopus_study.report.view import View, views
 
 _GROUP = 0.8  # of the distance between two cases
@@ -18,10 +19,11 @@ _COLUMNS = 3  # of the legend
 
 
 class Mark(NamedTuple):
-    """A speed-up, and why the other method's answer differs from the reference; else nothing."""
+    """A speed-up, and why the answer of the other method or of Octopus differs from the reference; else nothing."""
 
     speedup: Number
     differs: str
+    own: str
 
 
 Panel = Mapping[Key, Mapping[str, Mark]]  # by case and other method
@@ -95,13 +97,14 @@ def _without(
 
 
 def _hollow(view: View, panel: Panel, called: Mapping[str, str], name_of: Callable[[Key], str]) -> str:
-    """Name the methods whose answer differs on a machine, with what its rows say."""
+    """Name the methods whose answer differs on a machine, and Octopus where its does, with what the rows say."""
     notes: list[tuple[str, str]] = []
     for method in dict.fromkeys(name for there in panel.values() for name in there):
         drawn = {name_of(key): there[method].differs for key, there in panel.items() if method in there}
         notes += _in_cases(called[method], {case: note for case, note in drawn.items() if note}, list(drawn))
-    said = by_reason(notes)
-    return f"Hollow on {view.name}, the answer differs. {said}." if said else ""
+    said, own = by_reason(notes), {mark.own for there in panel.values() for mark in there.values()} - {""}
+    hollow = [f"Hollow on {view.name}, the answer differs. {said}."] if said else []
+    return " ".join(hollow + [f"{DIFFERENT}: Octopus' answer differs, {why}." for why in sorted(own)])
 
 
 def _in_cases(name: str, notes: Mapping[str, str], cases: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -118,8 +121,12 @@ def _in_cases(name: str, notes: Mapping[str, str], cases: Sequence[str]) -> Iter
 
 def _timed(view: View, key: Key, others: Sequence[str], own: Mapping[str, str]) -> dict[str, Mark]:
     """Return the marks of a case, by the other method."""
-    found = {method: view.get(key.but(method=own.get(method, SUBJECT)).speedup(method)) for method in others}
-    return {method: Mark(number, _differs(view, key.but(method=method))) for method, number in found.items() if number}
+    keys = {method: key.but(method=own.get(method, SUBJECT)) for method in others}
+    return {
+        method: Mark(number, _differs(view, key.but(method=method)), _differs(view, mine))
+        for method, mine in keys.items()
+        if (number := view.get(mine.speedup(method)))
+    }
 
 
 def _differs(view: View, key: Key) -> str:
@@ -134,9 +141,9 @@ def _look(method: str) -> dict[str, str]:
 def _panel(axis: Axes, panel: Panel, width: float) -> None:
     least = highest = 1.0
     for place, there in enumerate(panel.values()):
-        for index, (method, (number, differs)) in enumerate(there.items()):
+        for index, (method, (number, differs, own)) in enumerate(there.items()):
             at = place + width * (index - (len(there) - 1) / 2)
-            bars.ratio(axis, at, number, hollow=bool(differs), **_look(method))
+            bars.ratio(axis, at, number, f" {DIFFERENT}" if own else "", hollow=bool(differs), **_look(method))
             ends = [end for end in (number.value, number.low, number.high) if end == end]
             least, highest = min(least, *ends), max(highest, *ends)
     axis.axvline(1, color=METHOD_COLORS[SUBJECT], linewidth=1.2)

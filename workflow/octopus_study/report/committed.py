@@ -20,7 +20,8 @@ from octopus_study.measure._files import whole_files
 from octopus_study.report.outputs import figures
 from octopus_study.report.paper import build_paper
 
-COLORS = 96  # of a figure, so that all of them are small
+# Of a figure, so that all are small. By an octree: the median cut gives what is drawn in few pixels another colour.
+COLORS = 96
 FOLDER, PAPER = "reference", "octopus.pdf"  # below the folders of figures and of the paper
 NOTEBOOKS = ("octopus_in_5_minutes.ipynb", "explore_results.ipynb")  # the third is about the reader's own machine
 VARIES = "varies"  # the tag of a cell whose outputs are its machine's, and so are not committed
@@ -36,7 +37,7 @@ def write_committed(build: Path, drawn: Path, source: Path, reference: Path, out
     with whole_files(out) as folder:
         for name in figures():
             with Image.open(drawn / f"{name}.png") as picture:
-                few = picture.convert("RGB").quantize(COLORS, dither=Image.Dither.NONE)
+                few = picture.convert("RGB").quantize(COLORS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
             few.save(folder / f"{name}.png", optimize=True)
     build_paper(source, build, drawn, out / PAPER, timestamp=max(_ends(reference)))
 

@@ -27,7 +27,7 @@ LIMIT = 3_000_000  # bytes
 # Widths of the figures, the first their own; more numbers leave less room for them.
 _WIDTHS = (1440, 1000, 700, 400)
 # Of a figure of its own size: lines and letters that are as drawn take less room than smaller ones.
-_COLOURS = 40
+_COLOURS = 64
 
 
 def build_page(
@@ -92,7 +92,8 @@ def _picture(path: Path, width: int) -> tuple[str, int, int]:
         picture = figure.convert("RGB")
     stream = io.BytesIO()
     if picture.width <= width:
-        picture.quantize(_COLOURS, dither=Image.Dither.NONE).save(stream, "WEBP", lossless=True, method=6)
+        few = picture.quantize(_COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+        few.save(stream, "WEBP", lossless=True, method=6)
     else:
         picture.thumbnail((width, 4 * width))
         picture.save(stream, "WEBP", quality=60, method=4)

@@ -28,8 +28,7 @@ _COLOURS = METHOD_COLORS | CONCURRENCY_COLORS
 _LABEL = 14  # letters of a line that say what it is
 # What a study's chart begins with, on its first machine, so that it shows what the study found: quantity and workload.
 _FIRST = {
-    "distribution": ("Crop, resize, normalise", "VisDrone"),
-    "arena": ("Crop, resize, normalise", "VisDrone"),
+    "stage_timing": ("End to end", "VisDrone"),
     "power": ("Energy of a frame", "VisDrone"),
     "mapping": ("Kernel", "VisDrone, Multiply"),
     "total_cost": ("Total", "500 and an 8K image, light kernel"),
@@ -117,7 +116,7 @@ def sections(frame: Frame) -> list[dict[str, Any]]:
             "title": human({}, study),
             "runs": "; ".join(view.title for view in every_view(frame, study)),
             "first": next(map(frame.machine_name, frame.shown(study)), ""),
-            "chart": _FIRST.get(study, ("End to end", "VisDrone")),
+            "chart": _FIRST.get(study, ("Crop, resize, normalise", "VisDrone")),
             "command": command(study),
             "figures": {name: chart.caption for name, chart in reports[study].figures.items()},
         }

@@ -64,12 +64,13 @@ def machine_facts(runs: list[Run]) -> Iterator[Number]:
                 found = (run for run in own if name in FACTS and fact(run.provenance, FACTS[name]) == text)
                 yield _text(next(found, own[0]), Key(machine, "machine", quantity=name), text)
     for run in runs:
+        busy = loads(run.provenance) if loaded(run.provenance) else ()  # before and after, beside other work
         facts = {
             "measured_on": run.measured_on or "unknown date",
             "started": str(run.provenance.get("started", "")),
             "minutes": str(max(1, round(seconds_of(run.provenance) / 60))),
             "commit": run.commit[:10],
-            "other_load": _other_load(run),
+            "other_load": " and ".join(f"{load:.2f}" for load in busy),
             "unlike": _unlike(run, usual[run.scope]),
             "processes": processes(run),
             "dataset": dataset_names(run),
@@ -117,11 +118,6 @@ def _instances(runs: list[Run]) -> str:
     silent = found["boot"].count("")
     parts += [f"{silent} {'study tells' if silent == 1 else 'studies tell'} none"] if parts and silent else []
     return ", ".join(parts)
-
-
-def _other_load(run: Run) -> str:
-    """Return the load averages before and after a run beside which other work ran; empty for others."""
-    return " and ".join(f"{load:.2f}" for load in loads(run.provenance)) if loaded(run.provenance) else ""
 
 
 def processes(run: Run) -> str:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable
 from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -100,7 +99,7 @@ def block(frame: Frame) -> str:
             columns.append((machines.pop() if alone else f"on that {kind}", "---:", *texts))
     table = "".join(f"| {' | '.join(line)} |\n" for line in zip(*columns, strict=True))
     shown = {part for study in STUDIES for part in frame.text(f"shown.{study}").split("; ")} - {""}
-    by_place = groupby(sorted(part.rpartition(", ") for part in shown), itemgetter(0))
+    by_place = groupby(sorted(part.rpartition(", ") for part in shown), lambda parts: parts[0])
     days = "; ".join(f"{place}, {' and '.join(day for *_, day in parts)}" for place, parts in by_place)
     return f"{table}\nBrackets: 95 % intervals. Measured on: {days}. Written by `octopus report readme`.\n"
 

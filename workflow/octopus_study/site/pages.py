@@ -86,7 +86,8 @@ def verified_page(root: Path) -> str:
     days = sorted(record["ended"][:10] for runs in records.values() for record in runs)
     head = f"# Last verified\n\nThe last reference was measured on **{days[-1]}**.\n" if days else "# Last verified\n"
     runs = table(("machine", "device", "Python", "driver", "measured", "commits"), map(_machine, records.items()))
-    versions = _versions(records, _locked((root / LOCK).read_text(encoding="utf-8")))
+    lock = (root / LOCK).read_text(encoding="utf-8")
+    versions = _versions(records, dict(re.findall(r"^([\w.-]+)==([^\s;\\]+)", lock, re.MULTILINE)))
     return (
         f"{head}\nFor readers who ask with which versions it was; from the provenance beside the rows.\n\n{runs}\n"
         f"## Versions\n\n`locked` is what `make` installs today.\n\n{versions}\n"
@@ -112,7 +113,3 @@ def _versions(records: dict[str, list[dict[str, Any]]], locked: dict[str, str]) 
     names = sorted({package for versions in found.values() for package in versions})
     rows = ([name, locked.get(name, ""), *(found[one].get(name, "") for one in found)] for name in names)
     return table(("package", "locked", *found), rows)
-
-
-def _locked(lock: str) -> dict[str, str]:
-    return dict(re.findall(r"^([\w.-]+)==([^\s;\\]+)", lock, re.MULTILINE))

@@ -90,7 +90,8 @@ class Rule(BaseModel):
             raise ValueError(f"the operator {self.operator} can't take the value {self.value}")
         if self.operator == "about" and not (self.tolerance or self.room):
             raise ValueError("the operator about needs a tolerance, a part of the value, or room in its unit")
-        wrong = [name for name in _ids(self.published) if not name.startswith(f"{PUBLISHED}.")]
+        ids = ids_of(self.published) if self.published else []
+        wrong = [name for name in ids if not name.startswith(f"{PUBLISHED}.")]
         if wrong:
             raise ValueError(f"published values start with {PUBLISHED!r}: {wrong}")
 
@@ -142,7 +143,7 @@ class Rule(BaseModel):
         if " " not in formula:
             return _stated(number_of(formula), self.unit)
         unit = self.unit or "ratio"
-        value = evaluate(formula, lambda name: _base(number_of(name))) / size_of(unit)
+        value = evaluate(formula, lambda name: number_of(name).value * size_of(number_of(name).unit)) / size_of(unit)
         return value, value, unit, quantity_text(value, unit)
 
     def text_of(self, target: str, unit: str) -> str:
@@ -237,10 +238,6 @@ def _claim(record: dict[str, Any], path: str | Path) -> Claim:
         raise InputError(f"Claim {record.get('id', '(without id)')} in {path}: {faults}.") from None
 
 
-def _ids(formula: str) -> list[str]:
-    return ids_of(formula) if formula else []
-
-
 def _stated(number: Number, unit: str) -> tuple[float, float, str, str]:
     """Return the ends of one published number; a one-sided limit is both."""
     ends = [end for end in (number.low, number.high) if math.isfinite(end)] or [number.value]
@@ -252,10 +249,6 @@ def _stated(number: Number, unit: str) -> tuple[float, float, str, str]:
     if not _PLAIN.fullmatch(text):  # printed in words
         text = _printed(ends[0], unit or number.unit)
     return ends[0], ends[-1], unit or number.unit, text
-
-
-def _base(number: Number) -> float:
-    return number.value * size_of(number.unit)
 
 
 def _decimals(text: str) -> int:

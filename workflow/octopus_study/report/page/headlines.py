@@ -65,9 +65,5 @@ def _numbers(frame: Frame, machine: str, one: Headline) -> list[Number]:
 
 def _bar(number: Number, longest: float) -> Bar:
     name = IMAGE_INPUTS.get(number.input) or method_name(number.study, number.method)
-    return Bar(
-        name + " \u2020" * number.differs,
-        number,
-        round(number.value / longest, 4),
-        number.method in ("octopus", "block-search"),
-    )
+    own = number.method in ("octopus", "block-search")
+    return Bar(name + " \u2020" * number.differs, number, round(number.value / longest, 4), own)

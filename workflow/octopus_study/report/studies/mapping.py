@@ -147,15 +147,12 @@ def counts(run: Run) -> Iterator[Number]:
         for name, operations in CLASSES.items():
             chosen = [one for one in _ratios(run, pair) if _within(one.group, operations)]
             for verdict in ("faster", "slower") if chosen else ():
-                found = [one for one in chosen if one.verdict.text == verdict and _beyond(one.number.value)]
+                found = [one.number.value for one in chosen if one.verdict.text == verdict]
+                found = [ratio for ratio in found if max(ratio, 1 / ratio) > 1 + BEYOND]
                 source = joined(*(one.verdict for one in chosen))._replace(dataset="n/a")
                 key = run.key(f"{name}.{width}", quantity=verdict)
                 text = f"{len(found)} of {len(chosen)}"
                 yield make_number(key, source, "count", len(found), text=text, note=note)
-
-
-def _beyond(ratio: float) -> bool:
-    return max(ratio, 1 / ratio) > 1 + BEYOND
 
 
 def _within(group: Group, operations: tuple[str, ...]) -> bool:
@@ -227,10 +224,6 @@ def _elements(view: View, key: Key) -> str:
     return f"{significant(number.value / 1e6)} M" if number else MISSING
 
 
-def _batch(view: View, key: Key) -> str:
-    return f"{human(DISTRIBUTIONS, facts(STUDY, key.workload).distribution)}, {quantity_text(key.n, 'count')}"
-
-
 def _c_over_b(width: str) -> cells.Cell:
     """Say block metadata over a search by every thread, both of one width."""
 
@@ -244,7 +237,9 @@ def _c_over_b(width: str) -> cells.Cell:
 KERNELS = Spec(
     study=STUDY,
     first="Items",
-    label=_batch,
+    label=lambda view, key: (
+        f"{human(DISTRIBUTIONS, facts(STUDY, key.workload).distribution)}, {quantity_text(key.n, 'count')}"
+    ),
     cases=kernels,
     columns={
         "Elements": _elements,

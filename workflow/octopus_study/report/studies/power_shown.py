@@ -35,12 +35,8 @@ _GROSS = "energy_per_frame"
 _QUANTITIES = {"time_per_frame": "time", "power_mean": "power", _GROSS: "energy", f"{_GROSS}_net": "net of idle"}
 
 
-def _scope(view: View) -> str:
-    return view.fact("sensor.scope")
-
-
 def _scope_name(view: View) -> str:
-    return human(POWER_SCOPES, _scope(view))
+    return human(POWER_SCOPES, view.fact("sensor.scope"))
 
 
 def measured(frame: Frame) -> list[View]:

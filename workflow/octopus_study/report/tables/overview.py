@@ -20,8 +20,6 @@ _FACTS = {
     "Baselines": ("machine.baselines",),
     "Power sensor": ("power.sensor.title",),
 }
-# What a row of each study says of its run.
-_OF_A_RUN = ("measured_on", "commit", "dataset")
 
 
 def machines(frame: Frame) -> Table:
@@ -30,10 +28,9 @@ def machines(frame: Frame) -> Table:
     rows = [[name, *(_facts(frame, machine, keys) for machine in names)] for name, keys in _FACTS.items()]
     rows.append(["Discarded blocks", *(_discarded(frame, machine) for machine in names)])
     shown: list[list[str] | str] = [row for row in rows if any(cell != MISSING for cell in row[1:])]
-    shown += [
-        "Measured on, commit, data",
-        *([human({}, study), *(_run(frame, machine, study) for machine in names)] for study in _studies(frame)),
-    ]
+    ran = in_order({number.study for number in frame if number.quantity == "measured_on"})
+    shown.append("Measured on, commit, data")
+    shown += [[human({}, study), *(_run(frame, machine, study) for machine in names)] for study in ran]
     return by_machine(frame, captions.TABLES["machines"], [""], shown, names, ("auto",))
 
 
@@ -51,13 +48,8 @@ def _facts(frame: Frame, machine: str, names: tuple[str, ...]) -> str:
     return ", ".join(machine_name(text) for text in texts if text) or MISSING
 
 
-def _studies(frame: Frame) -> list[str]:
-    """Return the studies that any machine ran, in the order of the paper."""
-    return in_order({number.study for number in frame if number.quantity == "measured_on"})
-
-
 def _run(frame: Frame, machine: str, study: str) -> str:
-    facts = _facts(frame, machine, tuple(f"{study}.{name}" for name in _OF_A_RUN))
+    facts = _facts(frame, machine, tuple(f"{study}.{name}" for name in ("measured_on", "commit", "dataset")))
     load, unlike = (frame.text(f"{machine}.{study}.{name}") for name in ("other_load", "unlike"))
     return "; ".join(filter(None, (facts, unlike, f"load {load}" if load else "")))
 

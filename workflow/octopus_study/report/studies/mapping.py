@@ -339,7 +339,7 @@ def scaling(frame: Frame) -> Figure:
 
 
 def _note(view: View) -> str:
-    """Name the lines that a machine's rows lack."""
+    """Name the lines and panels that a machine's rows lack."""
     keys = [key for name in UNEVEN for key in timed(view, name)]
     pairs = {label: _pair(view, line[0]) for label, line in _LINES.items()}
     missing = [
@@ -347,6 +347,7 @@ def _note(view: View) -> str:
         for label, (method, other) in pairs.items()
         if not any(view.get(key.but(method=method).speedup(other)) for key in keys)
     ]
+    missing += [human(DISTRIBUTIONS, name) for name in DISTRIBUTIONS if not timed(view, name)]
     return f"Not in the rows of {view.name}: {'; '.join(missing)}." if missing else ""
 
 

@@ -19,6 +19,13 @@ from octopus_study.report.trace import trace
 PLACE = f"{GPU}.stage_timing.visdrone.n1000"
 
 
+def test_a_median_names_its_rows(numbers: Frame) -> None:
+    number = numbers[f"{PLACE}.octopus.end_to_end.host"]
+    assert number.low < number.value < number.high
+    assert number.file.endswith(f"{GPU}/stage_timing.csv")
+    assert number.selector == "workload=visdrone, n=1000, quantity=end_to_end, layer=host, method=octopus"
+
+
 def test_an_unavailable_row_stays_visible(numbers: Frame) -> None:
     key = "cpu.stage_timing.visdrone.n1000.published.upload_metadata.host"
     assert numbers[key].text == "unavailable: the CPU reads the boxes where they are"

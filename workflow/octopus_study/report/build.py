@@ -102,8 +102,9 @@ def holding(number: Number, again: Number) -> Number:
     if number.derived == "verdict":
         same = number.text == again.text
         return both if same else both._replace(text="ambiguous", note=f"{number.note}; a second run: {again.text}")
-    if number.derived == "noise_floor" and again.value > number.value:
-        return both._replace(value=again.value, text=again.text, note=f"of the second run; {number.note}")
+    if number.derived == "noise_floor":
+        larger = {"value": again.value, "text": again.text, "note": f"of the second run; {number.note}"}
+        return both._replace(**larger) if again.value > number.value else both
     ends = [end for end in (number.low, number.high, again.low, again.value, again.high) if math.isfinite(end)]
     if not (math.isfinite(number.low) and math.isfinite(again.value)):
         return number

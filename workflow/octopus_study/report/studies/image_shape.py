@@ -352,6 +352,7 @@ L2 = Spec(
         ("Time", cells.text()),
         ("Pixels", cells.text(quantity="throughput", layer="")),
     ],
+    title=lambda view: "; L2 ".join((view.title, *map(view.text, view.cases("l2", "cache")))),
     caption=captions.TABLES["shape_l2"].format(model=DENOISERS[MODEL]),
     absent=_absent,
 )

@@ -203,5 +203,5 @@ def near_log(axis: Any) -> None:
     low, high = sorted(axis.get_view_interval())
     plain_log(axis, narrow=True)
     if low > 0 and high / low < 4:
-        axis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+        axis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3))
         axis.set_minor_locator(NullLocator())

@@ -25,6 +25,11 @@ _PLACES = {
 }
 _PLACES |= {board: name for board, (_, name) in BOARDS.items()}
 _COLOURS = METHOD_COLORS | CONCURRENCY_COLORS
+# What n counts, by study or by what its workload begins with; boxes elsewhere.
+_COUNTED = dict.fromkeys(("images", "pipelines", "total_cost"), "Images") | {
+    "crops": "Boxes", "drone": "Detections", "image_shape": "Width (px)", "launch": "Launches", "mapping": "Items",
+    "sequences": "Sequences",
+}  # fmt: skip
 _LABEL = 14  # letters of a line that say what it is
 # What a study's chart begins with, on its first machine, so that it shows what the study found: quantity and workload.
 _FIRST = {
@@ -168,6 +173,7 @@ def _cells(number: Number, frame: Frame, drawn: bool) -> dict[str, Any]:
             filter(None, (workload_name(number.study, number.workload), names.IMAGE_INPUTS.get(number.input, "")))
         ),
         "n": number.n,
+        "counts": _COUNTED.get(number.workload.partition("-")[0]) or _COUNTED.get(number.study, "Boxes"),
         "method": method_name(number.study, number.method),
         "quantity": quantity_name(number),
         "layer": "computed" if number.layer == "deterministic" else number.layer.replace("_", " "),

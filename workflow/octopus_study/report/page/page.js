@@ -187,7 +187,7 @@ function plot(home, part, title) {
   const color = { field: overN ? "name" : "machine", type: "nominal", title: null, legend, scale: asDrawn ? { domain, range: looks.map(onGround) } : scheme };
   const shape = { field: "name", type: "nominal", title: null, legend, scale: { domain, ...(asDrawn ? { range: looks.map(([, one]) => SHAPES[one] ?? "circle") } : {}) } }; // one legend with the colours
   const label = narrow ? { labelExpr: "split(datum.label, ', ')", labelLimit: home.clientWidth / 2 } : { labelLimit: home.clientWidth / 3 };
-  const other = overN ? { field: "n", type: "quantitative", scale: { type: "log", nice: false, padding: 12 }, axis: { grid: false } } : { field: "name", type: "nominal", sort: null, title: null, axis: label };
+  const other = overN ? { field: "n", type: "quantitative", title: [...new Set(part.map((row) => row.counts))].join(", "), scale: { type: "log", nice: false, padding: 12 }, axis: { grid: false } } : { field: "name", type: "nominal", sort: null, title: null, axis: label };
   const encoding = { [x]: axis, [y]: other, color };
   const range = { mark: { type: "rule", aria: false }, encoding: { [x]: { ...axis, field: "low" }, [`${x}2`]: { field: "high" } } };
   const point = { mark: { type: "point", filled: true, size: 60, cursor: "pointer" }, encoding: { tooltip: { field: "tip" }, description: { field: "tip" }, ...(overN ? { shape } : {}) } };

@@ -191,7 +191,7 @@ def plain_log(axis: Any, narrow: bool = False) -> None:
     narrow panel fewer of them."""
     low, high = sorted(axis.get_view_interval())
     decades = high / low if low > 0 else float("inf")
-    steps = (1.0,) if decades >= 100 else (1.0, 3.0) if narrow and decades >= 12 else (1.0, 2.0, 5.0)
+    steps = (1.0,) if decades >= 100 else (1.0, 3.0) if narrow and decades >= 20 else (1.0, 2.0, 5.0)
     axis.set_major_locator(LogLocator(subs=steps))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())

@@ -351,7 +351,7 @@ def published_comparison(frame: Frame) -> Figure:
     result, (row,) = style.new_figure(2.6, 1, 2)
     stages, speedups = row
     jetson = View(frame, PUBLISHED, STUDY)
-    hollow = {"color": BLACK, "markerfacecolor": "white", "markersize": 6}
+    hollow = {"color": BLACK, "markerfacecolor": "white", "markersize": 5.5, "markeredgewidth": 0.8, "zorder": 3}
     places = range(len(_COMPARED))
     times = [per_box(jetson, N, method, quantity) for quantity, method, _ in _COMPARED]
     stages.plot(times, places, "P", label=f"{JETSON}, published", **hollow)
@@ -367,12 +367,12 @@ def published_comparison(frame: Frame) -> Figure:
         for method, dashes in (("published", "-"), (SUBJECT, "--")):
             keys = {n: stage_key(view, n, method, "end_to_end").speedup("n-launches") for n in counts(view)}
             known = {n: number.value for n, key in keys.items() if (number := view.get(key))}
-            speedups.plot(list(known), list(known.values()), marker + dashes, color=color)
+            speedups.plot(list(known), list(known.values()), marker + dashes, color=color, markersize=4)
     stages.set_yticks(places, [name for *_, name in _COMPARED])
     stages.invert_yaxis()
     stages.set(xscale="log", xlabel="Time per box (µs)", title=f"Stages, {N} boxes")
     style.plain_log(stages.xaxis)
-    speedups.axhline(1, color=GREY, linewidth=0.8)
+    speedups.axhline(1, color=GREY, linewidth=0.8, zorder=1)
     speedups.set(xscale="log", yscale="log", xlabel="Boxes (dashed: Octopus)", title="Speed-up over N launches")
     style.plain_log(speedups.xaxis, narrow=True)
     style.plain_log(speedups.yaxis)

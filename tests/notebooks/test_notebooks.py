@@ -64,7 +64,7 @@ def test_explore_results_offers_machines_studies_layers_and_claims(tmp_path: Pat
     text, pictures = shown(notebook)
     assert pictures >= 1
     offered = str(notebook.metadata.widgets)
-    assert all(word in offered for word in (GPU, "stage_timing", "arena", "device", "not reproduced"))
+    assert all(word in offered for word in ("NVIDIA H200", "Stage timing", "Arena", "Device", "not reproduced"))
     assert "faster" in text and f"{GPU}/" in text  # verdicts, and the way of a number
     assert "<td>VisDrone: Crop, resize, normalise</td>" in text and "<th>Published kernels, one launch</th>" in text
 

@@ -4,17 +4,14 @@ import hashlib
 import json
 from collections.abc import Collection
 from functools import cache
-from itertools import product
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from octopus_study.measure.dependence import PROCESS_BLOCKS
-from octopus_study.measure.rows import Case, read_rows, write_rows
+from octopus_study.measure.rows import read_rows
 from octopus_study.names import STUDIES
 from octopus_study.report.studies import report_of
-from octopus_study.status import SAME
 
 ROOT = Path(__file__).resolve().parents[3]
 PUBLISHED = ROOT / "data" / "published"
@@ -38,8 +35,7 @@ def write_run(
     folder = root / machine
     folder.mkdir(parents=True, exist_ok=True)
     for study in {*BASIS, *only} if only else STUDIES:
-        found = (path for name in MACHINES[kind] if (path := REFERENCE / name / f"{study}.csv").is_file())
-        path = next(found, None) or made_up(folder, study, kind)  # a study younger than the references
+        path = next(path for name in MACHINES[kind] if (path := REFERENCE / name / f"{study}.csv").is_file())
         record = json.loads(path.with_suffix(".json").read_text("utf-8"))
         if path.parent.name in MACHINES[kind][1:]:  # as if one machine had run all
             first = REFERENCE / MACHINES[kind][0] / "stage_timing.json"
@@ -51,33 +47,6 @@ def write_run(
         rows = read_rows(path) if whole else few_blocks(path)
         write(folder / f"{study}.csv", rows.replace({"dataset": SYNTHETIC}) if synthetic else rows)
     return folder
-
-
-def made_up(folder: Path, study: str, kind: str) -> Path:
-    """Write rows of the study `reading` that no machine measured, with the record of another study."""
-    folder.mkdir(parents=True, exist_ok=True)
-    other = REFERENCE / MACHINES[kind][0] / "drone.json"
-    (folder / f"{study}.json").write_text(other.read_text("utf-8").replace('"drone', f'"{study}'))
-    rng, rows = np.random.default_rng(0), []
-    ways, gain = ["octopus", "octopus-again", "rapidocr"], {"networks": 1, "answers": 1.1, "whole": 2.5}
-    ways += ["octopus-steady", "rapidocr-default"] * (kind == "gpu")
-    for n in (1, 8) if kind == "gpu" else (1,):
-        case = Case(study, "synthetic", "pages", n)
-        for quantity in ("whole", "networks", "page", "lines", "answers", "inputs", "beside"):
-            for method, block in product(ways, range(BLOCKS)):
-                value = n * rng.normal(10, 0.01) * (gain.get(quantity, 20) if method == "rapidocr" else 1)
-                rows.append(case.row(method, "host", quantity, "ms", value, block=block, answer=SAME))
-        rows += [case.row("pages", "deterministic", quantity, "count", 40 * n) for quantity in ("lines", "characters")]
-        for method in (way for way in ways if way != "octopus-again"):
-            for quantity, unit in (("boxes", "count"), ("lines_equal", "fraction"), ("character_errors", "fraction")):
-                rows.append(case.row(method, "deterministic", quantity, unit, 40 * n if unit == "count" else 0.5))
-            rows.append(case.row(method, "memory", "host_peak", "bytes", 1e6))
-    if kind == "gpu":
-        case = Case(study, "visdrone-val", "height-64", 1000)
-        methods = (*ways[:2], "lookup", "thread-search", "block-metadata", "padded", "write-bound")
-        for method, block in product(methods, range(BLOCKS)):
-            rows.append(case.row(method, "device", "kernel", "ms", rng.normal(1, 0.01), block=block))
-    return write_rows(folder / f"{study}.csv", rows)
 
 
 @cache

@@ -69,7 +69,7 @@ TIMES = Spec(
         "Whole": cells.time(),
         **{name: cells.time(quantity=step) for step, name in READING_STEPS.items() if step not in SUMS},
         "Gain, whole": cells.versus(ENGINE),
-        "Over no search": cells.versus(f"{ENGINE}-default"),
+        "Over DEFAULT": cells.versus(f"{ENGINE}-default"),
         "Gain, beside": cells.versus(ENGINE, quantity="beside"),
         "Gain, inputs": cells.versus(ENGINE, quantity="inputs"),
     },

@@ -60,6 +60,10 @@ def _named(view: View, key: Key) -> str:
     return f"{count}: {READING_METHODS[key.method]}"
 
 
+def _over_pages(view: View) -> str:
+    return f"{view.name}, drawn pages, {view.fact('measured_on')}"
+
+
 TIMES = Spec(
     study=STUDY,
     first="Read by",
@@ -73,6 +77,7 @@ TIMES = Spec(
         "Gain, beside": cells.versus(ENGINE, quantity="beside"),
         "Gain, inputs": cells.versus(ENGINE, quantity="inputs"),
     },
+    title=_over_pages,
     caption=captions.TABLES["reading"],
     absent=no_run(STUDY),
     widths=("2.2fr", *("1fr",) * 9),
@@ -89,6 +94,7 @@ TEXTS = Spec(
         "Character errors": cells.fact(quantity="character_errors", **COUNTED),
         "Host memory": cells.fact(quantity="host_peak", layer="memory"),
     },
+    title=_over_pages,
     caption=captions.TABLES["reading_texts"],
     absent=no_run(STUDY),
     widths=("2.2fr", *("1fr",) * 5),

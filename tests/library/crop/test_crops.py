@@ -266,7 +266,7 @@ def test_the_way_back_from_a_flipped_item():
     frame=st.sampled_from([(60, 40), (60, 17000), (20000, 3)]),
     outside=st.sampled_from(["clip", "error", "pad"]),
 )  # fmt: skip
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", "ignore:all boxes lie between 0 and 1")  # a hint, once per process
 def test_boxes_are_refused_by_the_rule_alone(rows, frame, outside):
     with np.errstate(over="ignore"):
         boxes = np.array(rows).astype(np.float32)

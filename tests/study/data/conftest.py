@@ -126,9 +126,9 @@ class _Handler(BaseHTTPRequestHandler):
         part = self._send_head(content, None if fault == "no-range" else wanted, fault)
         if with_body:
             part = part[: len(part) // 2] if fault in ("cut", "lie") else part
-            state.sent += len(part)  # before the client has all and looks
             for _ in range(5 if fault == "endless" else 1):
                 self.wfile.write(part)
+            state.sent += len(part)
 
     def _send_head(self, content: bytes | memoryview, wanted: str | None, fault: str | None) -> bytes | memoryview:
         part, total = content, len(content)

@@ -155,6 +155,7 @@ def test_old_results_stay_until_the_new_ones_are_complete(flow: Workflow, ends: 
         run = flow.start(*wanted)
         while run.poll() is None and not log.exists():
             time.sleep(0.02)
+        assert log.exists() or run.poll() is None, run.communicate()[0]  # ended by itself: nothing was killed
         os.killpg(run.pid, signal.SIGKILL)
         run.wait()
     assert [path.read_text() for path in kept] == ["of an earlier run"] * 2

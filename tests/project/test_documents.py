@@ -77,16 +77,6 @@ def test_the_numbers_of_the_readme_are_those_of_the_references(root: Path, refer
         assert (root / page).read_text().partition(begin)[2].partition(end)[0] == text, "run `octopus report readme`"
 
 
-def test_each_row_of_the_readme_names_its_gpu_unless_all_are_of_one(references: Frame) -> None:
-    whole = block(references)
-    names = {gpu: name for gpu in references.machines() if (name := references.fact(gpu, "name")) in whole}
-    gpus = {gpu: name for gpu, name in names.items() if references.is_gpu(gpu)}
-    assert whole.startswith("| number | GPU | on that GPU |") == (len(gpus) > 1)
-    for gpu, name in gpus.items():
-        alone = Frame(number for number in references if number.machine not in gpus.keys() - {gpu})
-        assert block(alone).startswith(f"| number | {name} |")
-
-
 def test_what_is_said_of_pixels_that_a_gpu_decodes_was_measured(root: Path, references: Frame) -> None:
     most, mean = (
         max(number.value for number in references if number.quantity == quantity)

@@ -69,12 +69,6 @@ DRUNET_MULTIPLE = 8  # of which a side must be a multiple for DRUNet to run whol
 
 METHODS = {row.name: row.label for row in CROP_METHODS}
 SHORT_METHODS = {row.name: row.short or row.label for row in CROP_METHODS}
-# Methods of committed rows that are compared no more. In those rows DALI's slices, which answer as Octopus does, took
-# longer than its regions in every batch, kornia-rs on bytes longer than OpenCV, and these forms of TensorRT never ran.
-RETIRED_METHODS = (
-    "dali-slice", "kornia-rs-bytes", "kornia-rs-bytes-threads", "tensorrt-padded-fp16", "tensorrt-rtx-gridsample",
-    "tensorrt-rtx-padded",
-)  # fmt: skip
 # In the arena, names stand in lists, so they hold no comma; the order is that of its tables and figures.
 ARENA_METHODS = {row.name: row.short or row.label for row in CROP_METHODS if row.target or row.listed} | {
     "n-launches-fused": "N launches (fused)",

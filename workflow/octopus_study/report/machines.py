@@ -137,12 +137,8 @@ def _baselines(runs: list[Run]) -> str:
 
 
 def kind(run: Run) -> str:
-    """Say whether a run measured on a GPU or a CPU. Provenance says so; without it, only a GPU has rows timed by device
-    events."""
-    if device := fact(run.provenance, "machine.device"):
-        return "gpu" if device == "cuda" else "cpu"
-    device_rows = run.rows["layer"].isin(["device", "device_hot"]) & run.rows["value"].notna()
-    return "gpu" if device_rows.any() else "cpu"
+    """Say whether a run measured on a GPU or a CPU."""
+    return "gpu" if fact(run.provenance, "machine.device") == "cuda" else "cpu"
 
 
 def device_name(run: Run) -> str:

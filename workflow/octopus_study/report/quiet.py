@@ -14,7 +14,7 @@ LOAD_PER_CORE = 1.1
 # How far a method may be from itself. By events a quiet GPU differs by half a per cent, and two per cent are what we
 # call equal. On the host two methods of one process differ by where their memory lies: up to 17 per cent on a quiet
 # machine, 25 and 50 per cent on one with other work.
-AGAIN_LIMITS = {"device": 0.02, "device_hot": 0.02}
+AGAIN_LIMITS = {"device": 0.02}
 AGAIN_LIMIT = 0.20  # on every other layer
 
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octopus_study.names import current_workload, split_scope
 from octopus_study.report.frame import Number
 from octopus_study.report.selector import Table, selects_rows
 
@@ -33,10 +32,6 @@ class Rows:
             self.header = next(reader)
             read = [(reader.line_num, *row) for row in reader]
         columns = list(zip(*read, strict=True)) if read else [()] * (1 + len(self.header))
-        if "answer" in self.header and "quantity" in self.header:  # rows of schema 1
-            for name, said in (("quantity", lambda name: split_scope(name)[0]), ("workload", current_workload)):
-                place = 1 + self.header.index(name)
-                columns[place] = tuple(map(said, columns[place]))
         # Columns alone are kept: there are hundreds of thousands of rows.
         self._lines, *cells = columns
         self.table = Table(dict(zip(self.header, cells, strict=True)))

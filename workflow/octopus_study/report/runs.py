@@ -12,7 +12,6 @@ from octopus.errors import InputError
 from octopus_study.errors import MeasureError
 from octopus_study.measure.provenance import validate_provenance
 from octopus_study.measure.rows import read_rows, require_distinct
-from octopus_study.names import RETIRED_METHODS
 from octopus_study.report.frame import HERE, Key, Source
 
 if TYPE_CHECKING:
@@ -144,8 +143,6 @@ def read_run(path: Path, role: Role = "here") -> Run:
 
 
 def _rows(path: Path) -> DataFrame:
-    """Read result rows of the methods that are compared; texts are plain objects, of which small groups are made much
-    faster."""
+    """Read result rows; texts are plain objects, of which small groups are made much faster."""
     rows = read_rows(path)
-    rows = rows[~rows["method"].isin(RETIRED_METHODS)].reset_index(drop=True)
     return rows.astype({name: object for name in rows.columns if rows[name].dtype == "str"})

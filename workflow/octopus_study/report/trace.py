@@ -125,7 +125,7 @@ def _code_of(method: str, study: str) -> str:
 
 def recorded(number: Number) -> Iterator[str]:
     """Yield by which commit and command line the rows were measured, as the provenance beside them says; the commit
-    alone where that is older than the record of commands, or isn't there."""
+    alone where that isn't there."""
     known = [
         (git.get("commit") or number.commit, "with changes" if git.get("dirty") else "", git.get("reason"), command)
         for git, command in map(_provenance, number.file.split(AND))

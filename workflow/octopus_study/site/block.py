@@ -31,7 +31,6 @@ _STEP = "pipelines.model-ragged.n32.pillow.octopus.model_step.host"
 _OVER = "over_transformers"
 _CHOSEN = re.compile(rf"\.speedup_over_(best_\w+)$|\.(least|greatest)_{_OVER}$")  # and which one was chosen
 DASH = "\u2013"
-_NONE = DASH, DASH
 _NOTHING = "No reference machine has a run of these studies yet.\n"
 
 
@@ -78,44 +77,38 @@ STUDIES = frozenset(id.partition(".")[0] for row in ROWS for id in row[1:] if id
 
 
 def reference_frame(reference_dir: str | Path, published_dir: str | Path) -> Frame:
-    """Return all numbers of the references: which GPU a study shows depends on what each of them ran."""
+    """Return all numbers of the references."""
     return Frame(numbers_of(vetted(load_runs(None, reference_dir)), published_dir))
 
 
 def block(frame: Frame) -> str:
-    """Return the block as Markdown; a row without any number is left out. Where several machines of a kind shared the
-    studies, a column names that of each row."""
-    found = [(row.label, cell(frame, f"gpu.{row.gpu}"), cell(frame, f"cpu.{row.cpu}")) for row in ROWS]
-    rows = [row for row in found if row[1:] != (_NONE, _NONE)]
+    """Return the block as Markdown; a row without any number is left out."""
+    kinds = [kind for kind in ("gpu", "cpu") if kind in frame.aliases]
+    found = [(row.label, *(cell(frame, f"{kind}.{getattr(row, kind)}") for kind in kinds)) for row in ROWS]
+    rows = [row for row in found if any(text != DASH for text in row[1:])]
     if not rows:
         return _NOTHING
-    labels, *kinds = zip(*rows, strict=True)
-    columns = [("number", ":---", *labels)]
-    for kind, cells in zip(("GPU", "CPU"), kinds, strict=True):
-        names, texts = zip(*cells, strict=True)
-        if machines := {*names} - {DASH}:
-            alone = len(machines) == 1
-            columns += [] if alone else [(kind, ":---", *names)]
-            columns.append((machines.pop() if alone else f"on that {kind}", "---:", *texts))
-    table = "".join(f"| {' | '.join(line)} |\n" for line in zip(*columns, strict=True))
+    names = ["number", *(frame.text(f"{kind}.machine.name") for kind in kinds)]
+    lines = [names, [":---", *["---:"] * len(kinds)], *rows]
+    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
     shown = {part for study in STUDIES for part in frame.text(f"shown.{study}").split("; ")} - {""}
     by_place = groupby(sorted(part.rpartition(", ") for part in shown), lambda parts: parts[0])
     days = "; ".join(f"{place}, {' and '.join(day for *_, day in parts)}" for place, parts in by_place)
     return f"{table}\nBrackets: 95 % intervals. Measured on: {days}. Written by `octopus report readme`.\n"
 
 
-def cell(frame: Frame, identifier: str) -> tuple[str, str]:
-    """Return the name of the machine that a number is of, and the number with its interval; of one chosen among several
-    which it is, the fastest library or the input; and whether its answer differs."""
+def cell(frame: Frame, identifier: str) -> str:
+    """Return a number with its interval; of one chosen among several which it is, the fastest library or the input; and
+    whether its answer differs."""
     number = frame.get(identifier)
     if not number:
-        return _NONE
+        return DASH
     of = _CHOSEN.search(identifier)
     chosen = of and frame.text(f"{identifier[: of.start()]}.{of[1] or of[2]}")
     median = frame.get(identifier.rpartition(".")[0])
     interval = number.interval and f" [{number.interval}]"
     parts = (chosen, "pixels differ" if median and median.differs else "")
-    return frame.fact(number.machine, "name"), ", ".join((f"{number.precise}{interval}", *filter(None, parts)))
+    return ", ".join((f"{number.precise}{interval}", *filter(None, parts)))
 
 
 def inputs_block(frame: Frame) -> str:

@@ -29,7 +29,7 @@ from octopus_study.studies.power import Power, study
 sys.path.insert(0, str(Path(__file__).parents[1] / "studies"))
 from power_machine import Machine
 
-REFERENCE = Path(__file__).parents[3] / "data/reference/nvidia-h100-80gb-hbm3"
+REFERENCE = Path(__file__).parents[3] / "data/reference/nvidia-h200"
 METHODS = ("octopus", "published", "n-launches")
 WORKLOAD = "visdrone"
 NO_SENSOR = "no power sensor (looked at NVML: no driver; INA3221: no such chip)"

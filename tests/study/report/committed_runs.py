@@ -21,7 +21,7 @@ PAPER = ROOT / "paper"
 
 BASIS = ("stage_timing", "distribution")  # studies that every report has
 GPU, CPU = "nvidia-h200", "intel-xeon-2c"
-MACHINES = {"gpu": (GPU, "nvidia-h100-80gb-hbm3"), "cpu": (CPU,)}
+MACHINES = {"gpu": GPU, "cpu": CPU}
 BLOCKS = 24  # of all processes: enough for a verdict
 COMMIT = "0123456789abcdef0123456789abcdef01234567"  # of all studies
 SYNTHETIC = {"visdrone-val": "synthetic-visdrone", "sentinel2-b04": "synthetic-sentinel2"}
@@ -35,11 +35,8 @@ def write_run(
     folder = root / machine
     folder.mkdir(parents=True, exist_ok=True)
     for study in {*BASIS, *only} if only else STUDIES:
-        path = next(path for name in MACHINES[kind] if (path := REFERENCE / name / f"{study}.csv").is_file())
+        path = REFERENCE / MACHINES[kind] / f"{study}.csv"
         record = json.loads(path.with_suffix(".json").read_text("utf-8"))
-        if path.parent.name in MACHINES[kind][1:]:  # as if one machine had run all
-            first = REFERENCE / MACHINES[kind][0] / "stage_timing.json"
-            record["machine"] = json.loads(first.read_text("utf-8"))["machine"]
         record["machine"]["id"], record["git"]["commit"] = machine, COMMIT
         for data in record["datasets"] if synthetic else ():
             data.update(dataset=SYNTHETIC.get(data["dataset"], data["dataset"]), synthetic=True)

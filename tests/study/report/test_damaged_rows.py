@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from mutating import REFERENCE, chosen, damaged, few_blocks, not_numbers, real_runs, shown
+from mutating import chosen, damaged, few_blocks, not_numbers, real_runs, shown
 
 from octopus_study.power import lint
 from octopus_study.report.studies import reports
@@ -24,10 +24,7 @@ ON_GPU = ("concurrency", "reading", "power")
 # Damages of one method, quantity, layer, workload or count; below zero: every one.
 SINGLE = -1 if WANTED == "all" else int(WANTED or 2)
 RUNS = [
-    (machine, study)
-    for study in reports()
-    for machine in (CPU, GPU)
-    if (WANTED or (machine == GPU) == (study in ON_GPU)) and (REFERENCE / machine / f"{study}.csv").exists()
+    (machine, study) for study in reports() for machine in (CPU, GPU) if WANTED or (machine == GPU) == (study in ON_GPU)
 ]
 # Drawing takes longest.
 DRAWN = ("one block", "values emptied", "nothing works")

@@ -97,7 +97,7 @@ def too_near(again: Path, first: Path) -> str:
 
 def _card_and_time(path: Path) -> tuple[Any, datetime]:
     provenance = validate_provenance(path.with_suffix(".json"))
-    return provenance["machine"].get("identity", {}).get("gpu"), datetime.fromisoformat(provenance["started"])
+    return provenance["machine"]["identity"]["gpu"], datetime.fromisoformat(provenance["started"])
 
 
 def several_commits(files: Sequence[Path], target: Path, more: Sequence[Path]) -> str:

@@ -140,16 +140,14 @@ def test_other_references_have_numbers_and_no_place_in_tables_and_figures(tmp_pa
     assert "b-gpu" not in frame["shown.stage_timing"].file
 
 
-def test_a_study_that_the_first_machine_lacks_is_shown_by_another(tmp_path: Path) -> None:
+def test_a_study_that_the_first_machine_lacks_is_shown_by_no_other(tmp_path: Path) -> None:
     write_run(tmp_path, "a-cpu", "cpu", only=(*BASIS, "mapping"))
     write_run(tmp_path, "b-cpu", "cpu", only=("pipelines",))
     runs = load_runs(None, tmp_path)
-    named = {one.id: one.text for one in aliases(runs)}
-    assert named == {"alias.cpu": "a-cpu", "alias.cpu-pipelines": "b-cpu"}
+    assert {one.id: one.text for one in aliases(runs)} == {"alias.cpu": "a-cpu"}
     frame = Frame(derive_all(runs))
-    assert frame.shown("pipelines") == ["b-cpu"] and frame.shown("mapping") == ["a-cpu"]
-    assert frame.resolve("cpu.pipelines.x") == "b-cpu.pipelines.x"
-    assert frame.resolve("cpu.mapping.x") == "a-cpu.mapping.x"
+    assert frame.shown("pipelines") == [] and frame.shown("mapping") == ["a-cpu"]
+    assert frame.resolve("cpu.pipelines.x") == "a-cpu.pipelines.x"
 
 
 def test_what_runs_of_a_machine_found_apart_is_said_with_the_study(tmp_path: Path) -> None:

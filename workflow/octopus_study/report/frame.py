@@ -12,7 +12,7 @@ and pictures are files of their own beside it (:mod:`octopus_study.report.series
 import csv
 import difflib
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -231,13 +231,6 @@ def published(table: str, *keys: str) -> str:
     return ".".join((PUBLISHED, table, *keys))
 
 
-def references_of(aliases: Mapping[str, str], study: str) -> set[str]:
-    """Return the references of the text that a study shows; what stands in for one study, such as
-    ``cpu-pipelines``, only in that one."""
-    of = {alias: alias.partition("-")[2] or study for alias in aliases}
-    return {machine for alias, machine in aliases.items() if of[alias] == study}
-
-
 class Frame:
     """The numbers: by id with aliases of machines resolved, and by columns."""
 
@@ -312,13 +305,11 @@ class Frame:
         return default if number is None else number.text
 
     def resolve(self, key: Key | str) -> str:
-        """Return the id; an alias of a machine, such as ``gpu``, is replaced by the machine that it stands for, in that
-        study where it is another one."""
+        """Return the id; an alias of a machine, such as ``gpu``, is replaced by the machine that it stands for."""
         if isinstance(key, Key):
             return key.id
         alias, dot, rest = key.partition(".")
-        of_study = f"{alias}-{rest.partition('.')[0]}"
-        return f"{self.aliases.get(of_study) or self.aliases.get(alias, alias)}{dot}{rest}"
+        return f"{self.aliases.get(alias, alias)}{dot}{rest}"
 
     def select(self, machine: str, study: str, **columns: Any) -> list[Number]:
         """Return the numbers of a run whose columns have the given values, in the order of its rows. What was derived
@@ -347,7 +338,7 @@ class Frame:
     def shown(self, study: str = "") -> list[str]:
         """Return the machines of a study, or of any, that tables and figures show: this one and the references of the
         text. What others measured is in the verdicts and on the results page."""
-        text = {HERE, *references_of(self.aliases, study)}
+        text = {HERE, *self.aliases.values()}
         return [machine for machine in self.machines(study) if machine in text or not self.aliases]
 
     def fact(self, machine: str, name: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from octopus_study.measure.dependence import LAYERS, process_count
 from octopus_study.names import DATASETS, GENERATED, PEER_PACKAGES, human, machine_name, stand_in
-from octopus_study.report.frame import HERE, Key, Number, make_text, references_of
+from octopus_study.report.frame import HERE, Key, Number, make_text
 from octopus_study.report.quiet import loaded, loads
 from octopus_study.report.rows import AND
 from octopus_study.report.runs import Run
@@ -179,25 +179,18 @@ def shown(runs: list[Run], name: str, text: str, selector: str = PROVENANCE) -> 
 
 def aliases(runs: list[Run]) -> Iterator[Number]:
     """Yield ``alias.gpu`` and ``alias.cpu``: the reference of each kind with the most studies, among equals the
-    first by name. Where it has no run of a study and another one has, ``alias.cpu-<study>`` is
-    that one."""
+    first by name."""
     for name in ("gpu", "cpu"):
-        alike = [run for run in runs if run.role == "reference" and kind(run) == name]
-        counts = Counter(run.scope for run in alike)
-        order = sorted(counts, key=lambda one: (-counts[one], one))
-        first: dict[str, Run] = {}  # of each study
-        for run in sorted(alike, key=lambda run: order.index(run.scope)):
-            first.setdefault(run.study, run)
-        for number, run in enumerate(first.values()):
-            if not number or run.scope != order[0]:
-                alias = f"{name}-{run.study}" if number else name
-                yield _text(run, Key("alias", alias), run.scope)
+        alike = {run.scope: run for run in runs if run.role == "reference" and kind(run) == name}
+        counts = Counter(run.scope for run in runs if run.scope in alike)
+        if scope := min(counts, key=lambda one: (-counts[one], one), default=""):
+            yield _text(alike[scope], Key("alias", name), scope)
 
 
 def of_text(runs: list[Run]) -> list[Run]:
     """Return the runs of this machine and of the references that the text, tables and figures show."""
-    names = {number.study: number.text for number in aliases(runs)}
-    return [run for run in runs if run.scope == HERE or run.scope in references_of(names, run.study)]
+    names = {HERE, *(number.text for number in aliases(runs))}
+    return [run for run in runs if run.scope in names]
 
 
 def dataset_names(run: Run) -> str:

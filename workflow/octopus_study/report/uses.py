@@ -55,7 +55,7 @@ def in_text(identifier: str, frame: Frame, paper_dir: Path) -> Iterator[str]:
     """Yield ``file:line`` of every place in the paper's text that may show a number: one that has its id, whole or as
     far as the text's functions add the rest, with its machine, with what stands for that, or without."""
     machine, _, rest = identifier.partition(".")
-    aliases = (alias.partition("-")[0] for alias, of in frame.aliases.items() if of == machine)
+    aliases = (alias for alias, of in frame.aliases.items() if of == machine)
     found = _quoted(paper_dir)
     places: list[tuple[int, str]] = []
     for name in dict.fromkeys((identifier, rest, *(f"{alias}.{rest}" for alias in aliases))):

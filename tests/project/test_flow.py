@@ -126,7 +126,7 @@ def test_a_killed_run_needs_no_unlocking(flow: Workflow) -> None:
     locks, manifest = flow.folder / ".snakemake/locks", flow.folder / "data/raw/visdrone-val.json"
     before = manifest.read_text()
     first = flow.start("data", "-R", "fetch_visdrone", *HERE)
-    while first.poll() is None and not any(locks.glob("*.lock")):
+    while first.poll() is None and not any(locks.glob("*.output.lock")):  # the second of two
         time.sleep(0.02)
     os.killpg(first.pid, signal.SIGSTOP)
     second = flow.run("data", "-R", "fetch_visdrone", *HERE)

@@ -84,6 +84,7 @@ def test_add_your_gpu_vets_adds_and_compares(config: str, tmp_path: Path) -> Non
     text, pictures = shown(run_notebook("add_your_gpu", **folders, reference_to=str(tmp_path / "new")))
     assert pictures == 1 and "intervals_overlap" in text and re.search(r"machine +CPU +ok ", text)
     assert "No run lies in" not in text
+    assert all(f">{name}</t" in text for name in ("Stage timing", "Published kernels, one launch", "VisDrone"))
     if config == "core":
         assert "this is the core run of" in text
         assert "it was measured with other settings: measure.max_seconds is" in text

@@ -16,7 +16,11 @@ def compare_runs(results_dir: str | Path, reference_dir: str | Path) -> pd.DataF
     ``ratio`` (here / reference) and ``intervals_overlap``. Unlike the ratios of a study these are not paired: the runs
     were made at different times on different machines.
     """
-    frame = Frame(derive_all(vetted(load_runs(results_dir, reference_dir))))
+    return compared(Frame(derive_all(vetted(load_runs(results_dir, reference_dir)))))
+
+
+def compared(frame: Frame) -> pd.DataFrame:
+    """Return the same of all numbers of the runs."""
     records = [
         _record(here, number)
         for number in frame

@@ -137,7 +137,7 @@ def all_numbers(frame: Frame, traces: Mapping[str, list[str]]) -> dict[str, Any]
     drawn = {name for ids in uses.read_by_figures(frame).values() for name in ids}
     columns: dict[str, list[Any]] = {}
     for number in frame:
-        for name, value in _cells(number, frame, number.id in drawn).items():
+        for name, value in cells(number, frame, number.id in drawn).items():
             columns.setdefault(name, []).append(value)
     every = dict.fromkeys(line for trace in traces.values() for line in trace)
     lines = sorted(every, key=lambda line: line[:_LABEL])
@@ -165,7 +165,8 @@ def _steps(traces: Iterable[Sequence[int]]) -> Iterator[list[int]]:
         before = trace
 
 
-def _cells(number: Number, frame: Frame, drawn: bool) -> dict[str, Any]:
+def cells(number: Number, frame: Frame, drawn: bool = False) -> dict[str, Any]:
+    """Return by column what a table of numbers says of one: names, not identifiers."""
     return {
         "machine": frame.machine_name(number.machine) if frame.fact(number.machine, "id") else number.machine,
         "study": human({}, number.study),

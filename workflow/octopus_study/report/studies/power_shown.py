@@ -98,11 +98,12 @@ def _all_counts(frame: Frame) -> list[int]:
 
 
 def _energies(view: View) -> list[Key]:
-    """Return a case per method and quantity that some count has."""
+    """Return a case per method and quantity that some count has; libraries were measured at one, which the text gives."""
     numbers = _all_counts(view.frame) if _counts(view) else []
     return [
         view.key(WORKLOAD, None, method, quantity=name, layer=BACK_TO_BACK)
         for method in METHODS
+        if method not in LIBRARIES
         for name in _QUANTITIES
         if any(view.frame.find(_key(view, n, method, name)) for n in numbers)
     ]
@@ -118,7 +119,7 @@ def _published_energies(frame: Frame) -> Iterator[Row]:
 
 
 def _paced(view: View) -> list[Key]:
-    """Return a case per count and method; rows of before the libraries took part have none of these."""
+    """Return a case per count and method, of libraries at the one count where they were measured."""
     keys = [view.key(WORKLOAD, n, method, layer=PACED) for n in _counts(view, PACED) for method in METHODS]
     return [key for key in keys if key.method not in LIBRARIES or view.frame.find(key.but(quantity=_GROSS))]
 
@@ -155,7 +156,7 @@ PACED_TABLE = Spec(
 _PART_NAMES = {"time": "Time", "power": "Power", "energy": "Energy = time \u00d7 power"}
 _PART_COLORS = {"time": SKY, "power": ORANGE, "energy": BLACK}
 _SOME_COUNTS, _OF_LIBRARIES = (100, 1000, 5000), 1000
-_BAR, _ROOM = 0.27, 1.9  # between two marks; space for a value, in the farthest from 1
+_BAR, _ROOM = 0.27, (1.1, 1.9)  # between two marks; space left and right of all, in the farthest from 1
 _TABLES = {
     "First table: a voltage read as power": "power_voltage_misread",
     "Third table: voltage \u00d7 current": STUDY,
@@ -174,7 +175,7 @@ def draw_decomposition(frame: Frame) -> Figure:
     panels = {f"{_JETSON}: one launch over N launches": printed}
     panels |= {f"{view.name} ({_scope_name(view)})": _ratios(view) for view in measured(frame)}
     panels = {title: rows for title, rows in panels.items() if rows}
-    height = max(0.5 + 0.36 * (len(rows) + len({group for group, _ in rows})) for rows in panels.values())
+    height = max(0.5 + 0.26 * (len(rows) + len({group for group, _ in rows})) for rows in panels.values())
     below = "" if measured(frame) else f"{note(frame)} Only the published values are shown."
     result, parts, legend = style.stacked([height], 0.25, below)
     axes = parts[0].subplots(1, len(panels), squeeze=False)[0]
@@ -214,7 +215,7 @@ def _decomposition(axis: Axes, rows: Ratios) -> None:
         position += 1.05
     axis.set(xscale="log", xlabel="Ratio (left of 1\u00d7: less)")
     reach = max(map(abs, logs))
-    axis.set_xlim(math.exp(-_ROOM * reach), math.exp(_ROOM * max(0.35 * reach, *logs)))
+    axis.set_xlim(math.exp(-_ROOM[0] * reach), math.exp(_ROOM[1] * max(0.35 * reach, *logs)))
     axis.axvline(1, color=BLACK, linewidth=0.8)
     axis.set_yticks(list(ticks), list(ticks.values()), fontsize=6.5)
     axis.set_ylim(position - 0.4, -0.25)

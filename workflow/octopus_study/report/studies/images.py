@@ -173,7 +173,7 @@ STEPS = Spec(
         "Written": _bytes("bytes_written"),
         "Kernel": cells.time(**_ROWS),
         "Share": cells.text(**_ROWS, **_OF_ROOF),
-        "Projection": cells.time(),
+        "Layer": cells.time(),
         "Whole way": cells.time(**_WHOLE),
         "Octopus over it": lambda view, key: cells.speedup(key.method, method=SUBJECT, **_WHOLE)(view, key),
         "Error": _bytes("largest_error"),

@@ -175,7 +175,7 @@ def draw_decomposition(frame: Frame) -> Figure:
     panels = {f"{_JETSON}: one launch over N launches": printed}
     panels |= {f"{view.name} ({_scope_name(view)})": _ratios(view) for view in measured(frame)}
     panels = {title: rows for title, rows in panels.items() if rows}
-    height = max(0.5 + 0.26 * (len(rows) + len({group for group, _ in rows})) for rows in panels.values())
+    height = max(0.45 + 0.25 * (len(rows) + len({group for group, _ in rows})) for rows in panels.values())
     below = "" if measured(frame) else f"{note(frame)} Only the published values are shown."
     result, parts, legend = style.stacked([height], 0.25, below)
     axes = parts[0].subplots(1, len(panels), squeeze=False)[0]
@@ -207,8 +207,8 @@ def _decomposition(axis: Axes, rows: Ratios) -> None:
     for (group, n), parts in rows.items():
         if group != last:  # its heading starts at the axis, above the marks
             look = {"fontsize": 7, "style": "italic", "va": "center", "bbox": {"facecolor": "white", "lw": 0, "pad": 1}}
-            axis.annotate(group, (0.015, position + 0.1), xycoords=("axes fraction", "data"), **look)
-            position, last = position + 0.75, group
+            axis.annotate(group, (0.015, position + 0.05), xycoords=("axes fraction", "data"), **look)
+            position, last = position + 0.95, group
         ticks[position] = f"n = {n}"
         for index, (part, number) in enumerate(zip(PARTS, parts, strict=True)):
             bars.ratio(axis, position + _BAR * (index - 1), number, color=_PART_COLORS[part])

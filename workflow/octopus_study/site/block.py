@@ -43,32 +43,31 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("1000 boxes of VisDrone, from boxes to batch by a plan", _QUOTED_CALL, _QUOTED_CALL),
-    Row("the kernel alone", _QUOTED),
-    Row("share of the time that writing the result alone takes", f"{_QUOTED}.share_of_write-bound"),
+    Row("1000 boxes of VisDrone, from boxes to batch by a reused plan", _QUOTED_CALL, _QUOTED_CALL),
+    Row("the kernel alone: its share of the rate at which memory can be filled", f"{_QUOTED}.share_of_write-bound"),
     Row("kernel, over the fastest library with the same answer", f"{_KERNEL}.speedup_over_best_baseline"),
     Row("the same, over CV-CUDA's operator alone: one scale for all channels", f"{_KERNEL}.speedup_over_cvcuda-scalar"),
     Row("from boxes to batch by a plan, over the fastest such library", f"{_CALL}.speedup_over_best_baseline"),
     Row("28 boxes, from boxes to batch by a call without a plan", _FEW.replace("octopus", "octopus-one-call")),
     Row("the same by a plan", _FEW),
-    Row("that plan, over roiconvert, which is called from C and rounds", f"{_FEW}.speedup_over_roiconvert"),
+    Row("that plan, over roiconvert, which is called from C and rounds its pixels", f"{_FEW}.speedup_over_roiconvert"),
     Row("one thread each, over OpenCV's fastest form", cpu=f"{_ONE_THREAD}.speedup_over_best_opencv"),
     Row(
         "{} images (on the CPU {}) of 512 to 2048 px into patch rows".format(*_COUNTS),
         *(f"{name}.host" for name in _IMAGES),
     ),
     Row(
-        "the same, over transformers, which also makes room for its result",
+        "the same, over transformers, whose time includes allocation",
         *(f"{name}.host.speedup_over_transformers" for name in _IMAGES),
     ),
     Row("Qwen2-VL's processor, replaced, images in memory: least speed-up", *[f"{_PREPARED}.least_{_OVER}"] * 2),
     Row("the same: greatest speed-up", *[f"{_PREPARED}.greatest_{_OVER}"] * 2),
     Row(
-        "{} JPEG files (on the CPU {}) to rows, over Pillow in one thread and that processor".format(*_COUNTS),
+        "{} JPEG files (on the CPU {}) to rows, over one-thread Pillow plus that processor".format(*_COUNTS),
         *(f"{name}.speedup_{_OVER}" for name in _FILES),
     ),
     Row(
-        "the same, over torchvision's decoder and that processor",
+        "the same, over torchvision's decoder plus that processor",
         *(f"{name}.speedup_{_OVER}-torchvision" for name in _FILES),
     ),
     Row("32 Pillow images, processor and vision tower together", f"{_STEP}.speedup_{_OVER}"),

@@ -198,18 +198,6 @@ _TYPES |= {"fp16": "float16", "bf16": "bfloat16"}
 
 
 @cache
-def split_scope(quantity: str) -> tuple[str, str]:
-    """Return a quantity and its scope as rows of schema 1 named them: ``power_mean_gpu_board``."""
-    scope = next((scope for scope in POWER_SCOPES if quantity.endswith(f"_{scope}")), "")
-    return quantity.removesuffix(f"_{scope}") if scope else quantity, scope
-
-
-def current_workload(name: str) -> str:
-    """Return what a workload of schema 1 is called now: sizes that were drawn had the name of a data set."""
-    return name.replace("flickr-", "photos-")
-
-
-@cache
 def facts(study: str, workload: str, method: str = "", quantity: str = "") -> Facts:
     """Return what the names of a row say; nothing else takes a name apart. Names stay what they are in rows and ids;
     studies of two parts join them with a dash (`distribution-operation`)."""

@@ -82,22 +82,12 @@ def brief(reason: str) -> str:
     return reason or "no reason given"
 
 
-_SIZE = re.compile(r"^largest error (\S+) exceeds ([^\s;]+)(?:; (.*))?$", re.DOTALL)
-
-
 def as_answer(said: str) -> Answer:
-    """Return an answer as it is, or the one that a text says."""
-    return said if isinstance(said, Answer) else read_answer(said)
-
-
-@cache
-def read_answer(text: str) -> Answer:
-    """Return the answer of a row of the first schema, which held it as one sentence."""
-    status, _, reason = text.partition(": ")
+    """Return an answer as it is, or the one that a text says, such as ``different: why``."""
+    if isinstance(said, Answer):
+        return said
+    status, _, reason = said.partition(": ")
     kind = MethodStatus(status)
     if kind is MethodStatus.UNAVAILABLE:
         return unavailable(reason)
-    if kind is not MethodStatus.DIFFERENT:
-        return Answer(kind)
-    size = _SIZE.match(reason)
-    return different(size[3] or "", float(size[1]), float(size[2])) if size else different(reason)
+    return different(reason) if kind is MethodStatus.DIFFERENT else Answer(kind)

@@ -19,6 +19,7 @@ from octopus_study.measure.digest import CODE
 from octopus_study.measure.provenance import claims_rules, command_line, git_state, provenance
 from octopus_study.measure.rows import COLUMNS, Case, Row, one_line, read_rows, unavailable, validate_rows, write_rows
 from octopus_study.measure.schema import load_schema
+from octopus_study.power.lint import lint_file
 from octopus_study.status import Answer
 
 CASE = Case("stage_timing", "visdrone-val", "visdrone", 100)
@@ -31,25 +32,9 @@ def test_columns_are_those_of_the_schema():
     assert set(COLUMNS) == set(load_schema("results")["properties"])
 
 
-@pytest.mark.parametrize("extra", ["", ",input"])
-def test_rows_of_the_first_schema_are_adapted(tmp_path, extra):
-    path = tmp_path / "mapping.csv"
-    cells = "mapping,synthetic,large-blur3x3-uint8,10,octopus,device,kernel,ms"
-    answers = {0: "same", 1: "different: largest error 0.5 exceeds 0.1; rounds", 2: "unavailable: no GPU", 3: "n/a"}
-    lines = [f"{cells},{block},{'' if block == 2 else 1.5},{answer}" for block, answer in answers.items()]
-    path.write_text("\n".join([FIRST + extra, *(line + extra[:1] for line in lines)]) + "\n")
-    rows = read_rows(path)
-    assert tuple(rows.columns) == COLUMNS
-    assert list(rows.status) == ["same", "different", "unavailable", "n/a"]
-    assert list(rows.reason) == ["", "rounds", "no GPU", ""]
-    assert rows.error[1] == 0.5 and rows.error.isna().sum() == 3
-    assert set(zip(rows.distribution, rows.operation, rows.dtype, strict=True)) == {("large", "blur3x3", "uint8")}
-    validate_rows(path)
-
-
 @pytest.mark.parametrize("path", sorted(REFERENCE.glob("*/*.csv")), ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_committed_rows_are_the_same_in_the_second_schema(path, tmp_path):
-    """What is read of a file of either schema is the same, to the bit."""
+def test_committed_rows_are_the_same_once_written_again(path, tmp_path):
+    """What is read of either file is the same, to the bit."""
     given = read_rows(path)
     values = given.astype(object).where(given.notna(), None).to_numpy()
     pd.testing.assert_frame_equal(read_rows(write_rows(tmp_path / path.name, [Row(*row) for row in values])), given)
@@ -104,6 +89,16 @@ def test_files_that_are_no_results_are_refused(content, tmp_path):
     path.write_text(content)
     with pytest.raises(MeasureError, match=r"s\.csv"):
         read_rows(path)
+
+
+@pytest.mark.parametrize("extra", ["", ",input"])
+def test_a_file_with_other_columns_says_which_are_expected_and_what_to_do(extra, tmp_path):
+    path = tmp_path / "mapping.csv"
+    path.write_text(f"{FIRST}{extra}\nmapping,synthetic,large,10,octopus,device,kernel,ms,0,1.5,same{extra[:1]}\n")
+    said = rf"mapping\.csv .*\banswer\b.*{', '.join(COLUMNS)}.*Measure the study again"
+    for read in (read_rows, lint_file):
+        with pytest.raises(MeasureError, match=said):
+            read(path)
 
 
 def test_reasons_are_folded_into_one_short_line():

@@ -19,7 +19,7 @@ from octopus_study.report.tables import cells, overview
 from octopus_study.report.tables.writers import Table, markdown, typst
 from octopus_study.report.text import interval_text, quantity_text, range_text
 from octopus_study.report.view import View
-from octopus_study.status import different, read_answer
+from octopus_study.status import as_answer, different
 
 
 @pytest.mark.parametrize(("value", "unit", "text"), [
@@ -56,8 +56,6 @@ def test_a_range_is_in_the_unit_of_its_greatest_value() -> None:
 
 
 @pytest.mark.parametrize(("note", "why"), [
-    ("different: largest error 0.0088 exceeds 0.0044; rounds to uint8", "rounds to uint8"),
-    ("different: largest error 0.0088 exceeds 0.0044", "by as much as 0.00880, more than 0.00440"),
     ("unavailable: RuntimeError: NVCV_ERROR_OVERFLOW: Output size exceeds 2147483647.",
      "CV-CUDA takes no tensor of 2\u00b3\u00b9 bytes or more"),
     ("unavailable: DALI is not installed (pip install -e './workflow[x]')", "DALI is not installed"),
@@ -71,7 +69,11 @@ def test_a_range_is_in_the_unit_of_its_greatest_value() -> None:
      "too slow for 20 blocks beside the others"),
 ])  # fmt: skip
 def test_a_reason_is_the_cause_alone(note: str, why: str) -> None:
-    assert read_answer(note).reason == why
+    assert as_answer(note).reason == why
+
+
+def test_a_difference_without_a_reason_says_how_large_it_is() -> None:
+    assert different("", 0.0088, 0.0044).reason == "by as much as 0.00880, more than 0.00440"
 
 
 # Of each group of studies: identifiers of the rows that a reader would stumble over.

@@ -53,8 +53,7 @@ def bandwidth_rows(
     study: str, dataset: str, nbytes: int, device: str, clock: Clock, budget: Budget, seed: int
 ) -> list[Row]:
     """Rows of layer `limit`, quantity `bandwidth`, in GB/s (1e9 bytes crossing the memory interface per second), of a
-    buffer of `nbytes`, many times the last-level cache. On a GPU `read` is `drain`; rows measured before 27 November
-    2026 are of an older kernel, with loads of 4 bytes."""
+    buffer of `nbytes`, many times the last-level cache. On a GPU `read` is `drain`."""
     methods = _gpu_methods(nbytes) if device == "cuda" else _cpu_methods(nbytes)
     case = Case(study, dataset, "bandwidth", nbytes // MIB)
     timed = run_paired(case, "bandwidth", "ms", methods, clock, budget, NO_ANSWER, seed)

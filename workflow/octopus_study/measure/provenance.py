@@ -20,7 +20,7 @@ from octopus_study.measure.digest import config_digest, science, source_digest
 from octopus_study.measure.machine import machine_state, package_versions
 from octopus_study.measure.schema import first_violation
 
-FORMAT = 2  # records without a format are older, and lack what the schema demands since
+FORMAT = 2  # of a record; the schema takes no other
 RULES = "config/claims.yaml"
 _DATASET_FIELDS = ("dataset", "synthetic", "sha256", "source", "reason", "fetched_at", "licence", "citation")
 # An absolute path begins a word, or follows what separates words within an argument.

@@ -1,8 +1,7 @@
 """Result rows: long form, one row per method and block, the only thing that is stored of a measurement.
 
 A row is checked against ``workflow/schemas/results.schema.yaml`` before it is written, so a file that exists
-is valid. That is schema 2: what the status is and why, and what the names say, are columns. Rows of schema 1, which
-held the status as the sentence ``answer``, are adapted as they are read.
+is valid. What the status is and why, and what the names say, are columns.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from octopus.errors import InputError
 from octopus_study.errors import MeasureError, Unavailable
 from octopus_study.measure._files import atomic_text
 from octopus_study.measure.schema import first_violation
-from octopus_study.names import Facts, current_workload, facts, split_scope
-from octopus_study.status import NO_ANSWER, Answer, as_answer, brief, read_answer
+from octopus_study.names import facts
+from octopus_study.status import NO_ANSWER, Answer, as_answer, brief
 from octopus_study.status import unavailable as no_value
 
 if TYPE_CHECKING:
@@ -34,9 +33,9 @@ class Row(NamedTuple):
     workload: str
     n: int  # size of the case (objects, launches or MiB, as the study says)
     method: str
-    # ``device`` (events, cold L2), ``device_hot``, ``host``, ``pipeline`` (host, with the frame's upload and the
-    # result's download), ``pipelined``, ``cold_start``, ``memory``, ``deterministic`` or ``limit``; values of different
-    # ones are never compared
+    # ``device`` (events, cold L2), ``host``, ``pipeline`` (host, with the frame's upload and the result's download),
+    # ``pipelined``, ``cold_start``, ``memory``, ``deterministic`` or ``limit``; values of different ones are never
+    # compared
     layer: str
     quantity: str
     unit: str
@@ -71,8 +70,6 @@ class Row(NamedTuple):
 
 
 COLUMNS = Row._fields
-_FIRST = (*COLUMNS[:10], "answer")  # schema 1; files of studies that compare inputs have that column too
-HEADERS = (COLUMNS, _FIRST, (*_FIRST, "input"))
 KEY = ("study", "dataset", "workload", "n", "method", "layer", "quantity", "block", "input")
 _INTEGERS, _NUMBERS = ("n", "block", "threads"), ("value", "error")
 _PER_BLOCK = ("block", "value")
@@ -148,42 +145,24 @@ def _number(value: float | None) -> str:
 
 
 def read_rows(path: str | Path) -> pd.DataFrame:
-    """Read a result CSV of either schema as one of schema 2; `value` is NaN where a row is unavailable. Only an empty
-    cell means missing: pandas' own list of missing words contains ``n/a``, which is a status here."""
+    """Read a result CSV; `value` is NaN where a row is unavailable. Only an empty cell means missing: pandas' own list
+    of missing words contains ``n/a``, which is a status here."""
     import pandas as pd
 
     if not Path(path).is_file():
         raise MeasureError(f"No result file {path}: run the study that writes it first.")
-    kinds: dict[str, str] = dict.fromkeys(("answer", *COLUMNS), "str")
+    kinds: dict[str, str] = dict.fromkeys(COLUMNS, "str")
     kinds |= dict.fromkeys(("n", "block"), "int64") | dict.fromkeys(_NUMBERS, "float64")
     try:
         frame = pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values={name: [""] for name in _NUMBERS})
-        if tuple(frame.columns) not in HEADERS:
-            raise ValueError(f"its columns are {list(frame.columns)}, those of rows {list(COLUMNS)}")
-        frame = frame if "status" in frame else _adapted(frame)
+        if tuple(frame.columns) != COLUMNS:
+            raise MeasureError(
+                f"{path} is not a result file: it has the columns {one_line(', '.join(frame.columns))}, and rows have "
+                f"{', '.join(COLUMNS)}. Measure the study again, or name another file."
+            )
         return frame.assign(threads=frame["threads"].replace("", "0").astype("int64"))
     except ValueError as error:
         raise MeasureError(f"{path} is not a result file: {one_line(error)}") from error
-
-
-def _adapted(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of schema 1 as rows of schema 2."""
-    import pandas as pd
-
-    frame["workload"] = frame["workload"].map({name: current_workload(name) for name in frame["workload"].unique()})
-    answers = {text: read_answer(text) for text in frame["answer"].unique()}
-    columns: dict[str, Any] = {"input": frame.get("input", "")}
-    for name in ("status", "reason", "error"):
-        columns[name] = frame["answer"].map({text: getattr(said, name) for text, said in answers.items()})
-    names = pd.MultiIndex.from_frame(frame[["study", "workload", "method", "quantity"]])
-    codes, keys = names.factorize()
-    found = [facts(*key) for key in keys]
-    for place, name in enumerate(Facts._fields):
-        columns[name] = pd.Series([str(said[place] or "") for said in found], dtype="str").take(codes).to_numpy()
-    for place, name in enumerate(("quantity", "scope")):
-        columns[name] = frame["quantity"].map({text: split_scope(text)[place] for text in frame["quantity"].unique()})
-    frame = frame.drop(columns="answer").assign(**columns)
-    return frame.astype({"error": "float64", "status": "str", "reason": "str"})[list(COLUMNS)]
 
 
 def validate_rows(rows: pd.DataFrame | str | Path | Iterable[Row]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from octopus_study.errors import MeasureError
-from octopus_study.measure.rows import COLUMNS, HEADERS, KEY, read_rows
+from octopus_study.measure.rows import COLUMNS, KEY, read_rows
 from octopus_study.units import sizes
 
 LAYERS = ("back_to_back", "paced")
@@ -162,7 +162,7 @@ def read_table(path: str | Path) -> Table | None:
     if not path.is_file():
         raise MeasureError(f"There is no table {path} to check.")
     header = path.read_text(encoding="utf-8").partition("\n")[0].strip().split(",")
-    if tuple(header) in HEADERS:
+    if tuple(header) == COLUMNS:
         rows = read_rows(path)
         if rows.duplicated([*KEY]).any():
             raise MeasureError(f"{path} repeats rows; `octopus validate` says which.")
@@ -177,7 +177,7 @@ def read_table(path: str | Path) -> Table | None:
     else:
         raise MeasureError(
             f"{path} has the columns {header}; the linter reads result rows ({', '.join(COLUMNS)}) and published "
-            f"tables (with {', '.join(sorted(_PUBLISHED))})."
+            f"tables (with {', '.join(sorted(_PUBLISHED))}). Measure the study again, or name another table."
         )
     return table if _electrical(table.rows["quantity"]).any() else None
 

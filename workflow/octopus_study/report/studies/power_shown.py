@@ -98,7 +98,7 @@ def _all_counts(frame: Frame) -> list[int]:
 
 
 def _energies(view: View) -> list[Key]:
-    """Return a case per method and quantity that some count has; libraries were measured at one, which the text gives."""
+    """Return a case per method and quantity that some count has, but of libraries, which have one count."""
     numbers = _all_counts(view.frame) if _counts(view) else []
     return [
         view.key(WORKLOAD, None, method, quantity=name, layer=BACK_TO_BACK)

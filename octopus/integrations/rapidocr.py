@@ -77,8 +77,8 @@ def accelerate(engine: Any, *, steady_shapes: bool = False) -> Any:
     steady_shapes : bool
         True: batches of lines have few shapes. They are filled up to the engine's number of lines, by the last one, and
         the recogniser's to a width that is a multiple of 320; each shape has a session of its own, six of a network at
-        most. With CUDA, ONNX Runtime chooses convolutions anew, for one or two seconds, where a shape isn't that of
-        the run before: without this at most batches, with it at the first of each shape. More padding behind a line
+        most. With CUDA, ONNX Runtime chooses convolutions anew, which is slow, where a shape isn't that of the run
+        before: without this at most batches, with it at the first of each shape. More padding behind a line
         changes scores a little, and a text in rare cases; on a CPU it only takes time.
 
     Returns

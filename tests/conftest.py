@@ -70,6 +70,15 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[P
     return filled
 
 
+@pytest.fixture(scope="session")
+def reference_numbers(once: Callable[[str, Callable[[Path], object]], Path], root: Path) -> Path:
+    """A folder with ``numbers.csv`` of the committed references, and its series."""
+    from octopus_study.report.build import build_numbers
+
+    data = root / "data"
+    return once("numbers", lambda to: build_numbers(None, data / "reference", data / "published", to / "numbers.csv"))
+
+
 @pytest.fixture
 def little_room() -> Iterator[None]:
     """The system refuses files beyond 4 kB, as it does on a full disk."""

@@ -16,7 +16,7 @@ import octopus_study
 from octopus import __version__
 from octopus_study import timings
 from octopus_study.report.frame import Frame
-from octopus_study.site.block import MARKS, block, inputs_block, reference_frame, times
+from octopus_study.site.block import MARKS, block, inputs_block, times
 from octopus_study.site.pictures import draw_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,9 +48,9 @@ def tracked(root: Path) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def references(root: Path) -> Frame:
+def references(reference_numbers: Path) -> Frame:
     """The numbers of the committed references."""
-    return reference_frame(root / "data/reference", root / "data/published")
+    return Frame.read(reference_numbers / "numbers.csv")
 
 
 @pytest.mark.parametrize("document", EXAMPLES)

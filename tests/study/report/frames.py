@@ -30,6 +30,11 @@ TIME = Key("m", "stage_timing", "visdrone", 1000, "octopus", "end_to_end", "host
 def build_report(folder: Path, results: Path | None, reference: Path | None) -> Path:
     """Build numbers, claims and tables into `folder` and return it."""
     build_numbers(results, reference, PUBLISHED, folder / "numbers.csv")
+    return judged(folder)
+
+
+def judged(folder: Path) -> Path:
+    """Build claims and tables beside numbers and return their folder."""
     build_claims(folder / "numbers.csv", CLAIMS, folder / "claims.csv")
     build_tables(folder / "numbers.csv", folder / "claims.csv", folder / "tables")
     return folder

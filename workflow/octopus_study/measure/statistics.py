@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
@@ -220,6 +221,7 @@ def _verdict_text(interval: Interval, verdict: Verdict, noise: float, processes:
     return f"ambiguous: ratio of times {interval.value:.3g}, {interval_text} ({facts})"
 
 
+@cache
 def t_quantile(freedom: int) -> float:
     """Return the two-sided quantile of Student's t for 95 %, by bisection: 2.776 for four degrees of freedom."""
     low, high = 0.0, 1.0

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterator
-from functools import partial
-from typing import NamedTuple
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,12 +77,19 @@ def paired(table: DataFrame, *methods: str) -> DataFrame:
     """Return the blocks that all of some methods have; none where one of them was not measured."""
     import pandas as pd
 
+    names = _index_of(methods, table.columns.name)
     if not set(methods) <= set(table.columns):
-        return table[:0].reindex(columns=list(methods))
+        return pd.DataFrame(np.empty((0, len(methods))), table.index[:0], names)
     columns = table.to_numpy().T[[table.columns.get_loc(name) for name in methods]]
     known = ~np.isnan(columns).any(axis=0)
-    names = pd.Index(np.array(methods, object), name=table.columns.name, dtype=object)
     return pd.DataFrame(columns[:, known].T, table.index[known], names)
+
+
+@cache
+def _index_of(methods: tuple[str, ...], name: Any) -> Any:
+    import pandas as pd
+
+    return pd.Index(np.array(methods, object), name=name, dtype=object)
 
 
 def blocks(rows: DataFrame) -> DataFrame:

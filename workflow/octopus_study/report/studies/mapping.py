@@ -39,9 +39,9 @@ PAIRS = {"scalar": ("block-metadata-scalar", "thread-search-scalar"), "vector": 
 _BANDS = {"t4": SKY, "jetson-orin-nano": YELLOW}
 # What a line is called -> its pair, or the width of block metadata and search; whose look it has; dashes.
 _LINES: dict[str, tuple[tuple[str, str] | str, str, str]] = {
-    "Octopus over A": ((SUBJECT, "lookup"), "lookup", "-"),
-    "Octopus over B": ((SUBJECT, "thread-search"), "thread-search", "-"),
-    "Octopus over C": ((SUBJECT, "block-metadata"), SUBJECT, "-"),
+    "D (Octopus) over A": ((SUBJECT, "lookup"), "lookup", "-"),
+    "D (Octopus) over B": ((SUBJECT, "thread-search"), "thread-search", "-"),
+    "D (Octopus) over C": ((SUBJECT, "block-metadata"), SUBJECT, "-"),
     "C over B": ("vector", "block-metadata", "--"),
     "C over B, one element in both (as published)": ("scalar", "block-metadata-scalar", "--"),
 }

@@ -126,7 +126,7 @@ def test_a_killed_run_needs_no_unlocking(flow: Workflow) -> None:
     locks, manifest = flow.folder / ".snakemake/locks", flow.folder / "data/raw/visdrone-val.json"
     before = manifest.read_text()
     first = flow.start("data", "-R", "fetch_visdrone", *HERE)
-    while first.poll() is None and not any(locks.glob("*.output.lock")):  # the second of two
+    while first.poll() is None and not any(one.stat().st_size for one in locks.glob("*.output.lock")):  # of two
         time.sleep(0.02)
     os.killpg(first.pid, signal.SIGSTOP)
     second = flow.run("data", "-R", "fetch_visdrone", *HERE)
@@ -152,9 +152,10 @@ def test_old_results_stay_until_the_new_ones_are_complete(flow: Workflow, ends: 
         assert failed.returncode != 0 and "octopus measure" in failed.stdout
     else:
         log.unlink(missing_ok=True)
-        run = flow.start(*wanted)
         begun = flow.folder / ".snakemake/incomplete"  # Snakemake notes this after it has started a job
-        while run.poll() is None and not (log.exists() and any(begun.iterdir())):
+        stale = {*begun.iterdir()}
+        run = flow.start(*wanted)
+        while run.poll() is None and not (log.exists() and {*begun.iterdir()} - stale):
             time.sleep(0.02)
         assert run.poll() is None, run.communicate()[0]  # ended by itself: nothing was killed
         os.killpg(run.pid, signal.SIGKILL)

@@ -3,7 +3,7 @@
 A number is named by its columns (:class:`Key`), from which its id follows:
 ``<machine>.<study>.<workload>.n<n>.<input>.<method>.<quantity>.<layer>`` is a median over blocks; one more part names
 what was derived from it (``.speedup_over_published``, ``.per_object`` …). A part that says nothing is left out. The
-machine is ``here`` for this machine's run, else the folder of the reference run (``nvidia-h100``), and ``published``
+machine is ``here`` for this machine's run, else the folder of the reference run (``nvidia-h200``), and ``published``
 for typed values (``published.<table>.<keys>.<quantity>``). The rows ``alias.gpu`` and ``alias.cpu`` name the
 reference machines that the paper means by ``gpu.`` and ``cpu.``, so its text needs no machine's name. Series, traces
 and pictures are files of their own beside it (:mod:`octopus_study.report.series`).

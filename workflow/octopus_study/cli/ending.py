@@ -69,8 +69,7 @@ def run_ended(build: Path, figures: Path) -> list[str]:
     for (here, _), judged in sorted(groups.items(), reverse=True):
         counts = tally(one._replace(scope="all") for one in judged)["all"]
         told = "; ".join(_ended(group, counts[group]) for group in ("published", MAJOR))
-        names = " and ".join(dict.fromkeys(one.machine for one in judged))
-        lines.append(f"claims on {names}, {'measured now' if here else 'committed'}: {told}")
+        lines.append(f"claims on {judged[0].machine}, {'measured now' if here else 'committed'}: {told}")
     return [
         *lines,
         f"paper: {build / 'octopus.pdf'}; further tables: {build / 'supplement.pdf'}",

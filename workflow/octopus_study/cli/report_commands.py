@@ -126,11 +126,14 @@ def readme(
     """Renew the README's numbers, times and pictures, the table of inputs and the map of the sources, from what is
     committed."""
     from octopus_study import timings
+    from octopus_study.report.build import numbers_of, vetted
     from octopus_study.report.claims import judge_all
-    from octopus_study.site.block import block, inputs_block, reference_frame, sources_block, times, write_block
+    from octopus_study.report.frame import Frame
+    from octopus_study.report.runs import load_runs
+    from octopus_study.site.block import block, inputs_block, sources_block, times, write_block
     from octopus_study.site.pictures import draw_pictures
 
-    frame = reference_frame(reference, published)
+    frame = Frame(numbers_of(vetted(load_runs(None, reference)), published))
     write_block("numbers", block(frame), document)
     write_block("timings", times(timings.read()), document)
     write_block("inputs", inputs_block(frame), inputs)

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from octopus_study.measure._files import atomic_text
-from octopus_study.report.build import numbers_of, vetted
 from octopus_study.report.claims import Judgement
 from octopus_study.report.frame import Frame
-from octopus_study.report.runs import load_runs
 from octopus_study.report.studies.pipelines import BY_INPUT
 from octopus_study.report.tables.sources import source_map
 from octopus_study.report.tables.spec import build
@@ -75,16 +73,12 @@ ROWS = (
 STUDIES = frozenset(id.partition(".")[0] for row in ROWS for id in row[1:] if id)
 
 
-def reference_frame(reference_dir: str | Path, published_dir: str | Path) -> Frame:
-    """Return all numbers of the references."""
-    return Frame(numbers_of(vetted(load_runs(None, reference_dir)), published_dir))
-
-
 def block(frame: Frame) -> str:
-    """Return the block as Markdown; a row without any number is left out."""
-    kinds = [kind for kind in ("gpu", "cpu") if kind in frame.aliases]
-    found = [(row.label, *(cell(frame, f"{kind}.{getattr(row, kind)}") for kind in kinds)) for row in ROWS]
-    rows = [row for row in found if any(text != DASH for text in row[1:])]
+    """Return the block as Markdown; a row or a kind of machine without any number is left out."""
+    columns = {kind: [cell(frame, f"{kind}.{getattr(row, kind)}") for row in ROWS] for kind in ("gpu", "cpu")}
+    kinds = [kind for kind, texts in columns.items() if {*texts} != {DASH}]
+    found = zip((row.label for row in ROWS), *(columns[kind] for kind in kinds), strict=True)
+    rows = [row for row in found if {*row[1:]} - {DASH}]
     if not rows:
         return _NOTHING
     names = ["number", *(frame.text(f"{kind}.machine.name") for kind in kinds)]

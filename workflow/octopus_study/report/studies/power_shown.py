@@ -147,6 +147,7 @@ PACED_TABLE = Spec(
             head: _cell(quantity)
             for head, quantity in zip(("Busy", "Mean power", "Energy", "Net of idle"), _QUANTITIES, strict=True)
         },
+        "Late": _cell("late_frames"),
     },
     title=lambda view: f"{view.title}: {_scope_name(view)}, {view.fact('frame_rate')} frames/s",
     caption=lambda frame: captions.TABLES["power_paced"].format(wide=cells.WIDE_NOTE, note=note(frame)).strip(),

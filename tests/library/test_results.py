@@ -1,8 +1,10 @@
 """Memory of results on the host: kept for the next result, and never while an earlier one is in use."""
 
 import gc
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -70,7 +72,9 @@ def test_what_is_kept_has_a_limit():
     assert len(results._kept) == 8
 
 
-def test_threads_never_share_a_result():
+def test_threads_never_share_a_result(request):
+    request.addfinalizer(partial(sys.setswitchinterval, sys.getswitchinterval()))
+    sys.setswitchinterval(1e-6)
     start = threading.Barrier(4)
 
     def work(value):
@@ -82,7 +86,8 @@ def test_threads_never_share_a_result():
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))  # which raises what they raise
-    assert len(results._kept) <= 4
+    # A thread holds two, the one it has and the next; one that misses what another just gave back makes one more.
+    assert len({id(block) for block in results._kept}) == len(results._kept) <= 20  # of 800 results
 
 
 def test_calls_in_a_row_reuse_memory_and_their_results_are_their_own():

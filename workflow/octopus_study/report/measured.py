@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from octopus_study.measure import statistics
 from octopus_study.names import AGAIN, ARENA_METHODS, BOUND, CROP_METHODS, PUBLISHED_PAIR, ROOF, SUBJECT, human
 from octopus_study.report.frame import Key, Number, Source, make_absent, make_number, make_text
-from octopus_study.report.runs import DataFrame, Run, Samples
-from octopus_study.report.samples import Group, groups, paired, pivot
+from octopus_study.report.runs import DataFrame, Run
+from octopus_study.report.samples import Group, aligned, groups, pivot
 from octopus_study.report.selector import where
 from octopus_study.report.study import StudyReport
 from octopus_study.report.text import range_text
@@ -26,20 +26,17 @@ LIKE = {row.name: row.like for row in CROP_METHODS if row.like != SUBJECT}
 def medians(run: Run, report: StudyReport) -> Iterator[Number]:
     """Yield the median of every method in every group, its value per object where that is shown, and the blocks that
     the run discarded."""
-    import pandas as pd
-
     for group, rows in groups(run):
         if not {group.quantity, group.layer} & {*report.indexed, _DISCARDED}:
             # By hand: there are thousands of groups, and pandas' own choosing of rows takes a quarter of a report.
-            methods, blocks, values = (rows[name].to_numpy() for name in ("method", "block", "value"))
+            methods, blocks, values, units = (rows[name].to_numpy() for name in ("method", "block", "value", "unit"))
             wrong = _is_wrong(rows)
             for method in dict.fromkeys(methods):
                 chosen = methods == method
-                unit, answer = rows["unit"].iat[int(chosen.argmax())], _said(rows, chosen & wrong)
+                unit, answer = units[chosen.argmax()], _said(rows, chosen & wrong)
                 places = np.flatnonzero(chosen & ~np.isnan(values))
                 places = places[np.argsort(blocks[places], kind="stable")]
-                samples = pd.Series(values[places], pd.Index(blocks[places], name="block"))
-                yield from _median(run, report, group, str(method), unit, answer, samples)
+                yield from _median(run, report, group, str(method), unit, answer, values[places], blocks[places])
     yield from _discarded(run)
 
 
@@ -61,13 +58,20 @@ def _said(rows: DataFrame, wrong: NDArray[np.bool_]) -> Answer | None:
 
 
 def _median(
-    run: Run, report: StudyReport, group: Group, method: str, unit: str, answer: Answer | None, values: Samples
+    run: Run,
+    report: StudyReport,
+    group: Group,
+    method: str,
+    unit: str,
+    answer: Answer | None,
+    values: NDArray[np.float64],
+    blocks: NDArray[np.int64],
 ) -> Iterator[Number]:
     key, source = group.key(run, method), group.rows_of(run, method)
-    if values.empty:
+    if not values.size:
         yield make_number(key, source, unit, math.nan, text=answer or "", answer=answer)
         return
-    middle = (statistics.mean_interval if report.windows else statistics.median_interval)(values)
+    middle = statistics.mean_interval(values) if report.windows else statistics.median_interval(values, blocks)
     yield make_number(key, source, unit, *middle, answer=answer)
     if unit == "ms" and group.n > 0 and group.quantity in report.per_object:
         per_object = middle.scaled(1000 / group.n)
@@ -110,8 +114,8 @@ def comparisons(run: Run, report: StudyReport) -> Iterator[Number]:
 
 def floor_of(table: DataFrame, method: str = SUBJECT) -> float:
     """Return the noise floor of a group's blocks; NaN where the method was not entered twice."""
-    both = paired(table, method, f"{method}{AGAIN}")
-    return statistics.noise_floor(both.iloc[:, 0], both.iloc[:, 1]) if len(both) else math.nan
+    numbers, (mine, again) = aligned(table, method, f"{method}{AGAIN}")
+    return statistics.noise_floor(mine, again, numbers) if len(numbers) else math.nan
 
 
 def _pairs(table: DataFrame) -> list[tuple[str, str]]:
@@ -140,13 +144,13 @@ def speedup(
     """Yield the speed-up (time of the other / time of the method) and the verdict as a text, over the blocks that
     both have. The verdict rests on `floor` too, and so on the blocks of the method that was entered twice."""
     method, other = pair
-    both = paired(table, method, other)
-    if len(both) < 2:
+    numbers, (mine, others) = aligned(table, method, other)
+    if len(numbers) < 2:
         return
-    result = statistics.compare(both[method], both[other], floor)
+    result = statistics.compare(mine, others, floor, numbers)
     key, source = group.key(run, method), group.rows_of(run, f"{method} and {other}")
     # The inverse of a median of ratios is not the median of the inverses when the number of blocks is even.
-    times = statistics.ratio_interval(both[other], both[method])
+    times = statistics.ratio_interval(others, mine, numbers)
     yield make_number(key.speedup(other), source, "ratio", *times, note="median of per-block ratios")
     if floor == floor:
         source = group.rows_of(run, " and ".join(dict.fromkeys((*pair, twice, f"{twice}{AGAIN}"))))
@@ -155,8 +159,8 @@ def speedup(
 
 def ratio_of(table: DataFrame, method: str, other: str) -> float:
     """Return the speed-up as :func:`speedup` gives it, without its interval."""
-    both = paired(table, method, other)
-    return statistics.ratio_interval(both[other], both[method]).value if len(both) else math.nan
+    numbers, (mine, others) = aligned(table, method, other)
+    return statistics.ratio_interval(others, mine, numbers).value if len(numbers) else math.nan
 
 
 def subject_of(method: str) -> str:
@@ -168,7 +172,7 @@ def fastest(run: Run, group: Group, table: DataFrame, names: Sequence[str], word
     """Yield which of some methods is the fastest, and the speed-up over it of Octopus with the same answer. The fastest
     is the one over which the speed-up is least; `word` stands for it in keys."""
     own = {name: subject_of(name) for name in names if subject_of(name) in table}
-    own = {name: subject for name, subject in own.items() if len(paired(table, subject, name)) > 1}
+    own = {name: subject for name, subject in own.items() if len(aligned(table, subject, name)[0]) > 1}
     if not own or SUBJECT not in table:
         return
     best = min(own, key=lambda name: ratio_of(table, own[name], name))
@@ -190,10 +194,10 @@ def best_opencv(run: Run, group: Group, table: DataFrame) -> Iterator[Number]:
 def share_of_bound(run: Run, group: Group, table: DataFrame, method: str, bound: str) -> Iterator[Number]:
     """Yield time / time to write the output, and its inverse, the share of the write bound; nothing where one of
     the two was not measured."""
-    both = paired(table, method, bound)
-    if len(both) < 2:
+    numbers, (mine, least) = aligned(table, method, bound)
+    if len(numbers) < 2:
         return
-    ratio = statistics.ratio_interval(both[method], both[bound])
+    ratio = statistics.ratio_interval(mine, least, numbers)
     key, source = group.key(run, method), group.rows_of(run, f"{method} and {bound}")
     note = "median of per-block ratios"
     yield make_number(key.derive("times", bound), source, "ratio", *ratio, note=note)
@@ -204,14 +208,14 @@ def share_of_bound(run: Run, group: Group, table: DataFrame, method: str, bound:
 def share_of_roof(run: Run, group: Group, table: DataFrame, method: str, bounds: tuple[str, ...]) -> Iterator[Number]:
     """Yield the share of its roof that a method reaches, the longest of its bounds in each block; nothing where one of
     them was not measured."""
-    both = paired(table, method, *bounds)
-    if len(both) < 2:
+    numbers, (mine, *least) = aligned(table, method, *bounds)
+    if len(numbers) < 2:
         return
-    roof = both[list(bounds)].max(axis=1)
+    share = statistics.ratio_interval(np.max(least, axis=0), mine, numbers)
     key = group.key(run, method).derive("share", ROOF)
     note = "max(fill, copy) / time per block"
     source = group.rows_of(run, " and ".join((method, *bounds)))
-    yield make_number(key, source, "fraction", *statistics.ratio_interval(roof, both[method]), note=note)
+    yield make_number(key, source, "fraction", *share, note=note)
 
 
 def spread(key: Key, source: Source, values: Sequence[float], middle: float, note: str) -> Number:

@@ -143,6 +143,7 @@ def read_run(path: Path, role: Role = "here") -> Run:
 
 
 def _rows(path: Path) -> DataFrame:
-    """Read result rows; texts are plain objects, of which small groups are made much faster."""
+    """Read result rows; texts and names are plain objects, of which small groups are made much faster."""
     rows = read_rows(path)
-    return rows.astype({name: object for name in rows.columns if rows[name].dtype == "str"})
+    rows = rows.astype({name: object for name in rows.columns if rows[name].dtype == "str"})
+    return rows.set_axis(rows.columns.astype(object), axis=1)

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cache, partial
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from octopus_study.measure.dependence import blocks_of, by_process
 from octopus_study.measure.statistics import Interval, over_processes
@@ -46,7 +47,8 @@ def groups(run: Run, **equal: object) -> Iterator[tuple[Group, DataFrame]]:
         chosen = rows
         if all(getattr(group, name) == value for name, value in of_group.items()):
             for name, value in of_rows.items():
-                chosen = chosen[chosen[name] == value]
+                same = chosen[name].to_numpy() == value
+                chosen = chosen if same.all() else chosen[same]
             if len(chosen):
                 yield group, chosen
 
@@ -65,7 +67,7 @@ def pivot(rows: DataFrame) -> DataFrame:
     values = rows["value"].to_numpy()
     known = ~np.isnan(values)
     numbers, row = np.unique(rows["block"].to_numpy()[known], return_inverse=True)
-    names, column = np.unique(rows["method"].to_numpy()[known], return_inverse=True)
+    column, names = pd.factorize(rows["method"].to_numpy()[known], sort=True)
     table = np.full((len(numbers), len(names)), np.nan)
     table[row, column] = values[known]
     names = pd.Index(names, name="method", dtype=object)
@@ -77,19 +79,20 @@ def paired(table: DataFrame, *methods: str) -> DataFrame:
     """Return the blocks that all of some methods have; none where one of them was not measured."""
     import pandas as pd
 
-    names = _index_of(methods, table.columns.name)
+    numbers, columns = aligned(table, *methods)
+    names = pd.Index(np.array(methods, object), name=table.columns.name, dtype=object)
+    return pd.DataFrame(columns.T, pd.Index(numbers, name=table.index.name), names)
+
+
+def aligned(table: DataFrame, *methods: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the same as :func:`paired` without pandas, for the thousands of comparisons: the numbers of the blocks,
+    and a row of samples per method."""
+    numbers = table.index.to_numpy()
     if not set(methods) <= set(table.columns):
-        return pd.DataFrame(np.empty((0, len(methods))), table.index[:0], names)
+        return numbers[:0], np.empty((len(methods), 0))
     columns = table.to_numpy().T[[table.columns.get_loc(name) for name in methods]]
     known = ~np.isnan(columns).any(axis=0)
-    return pd.DataFrame(columns[:, known].T, table.index[known], names)
-
-
-@cache
-def _index_of(methods: tuple[str, ...], name: Any) -> Any:
-    import pandas as pd
-
-    return pd.Index(np.array(methods, object), name=name, dtype=object)
+    return numbers[known], columns[:, known]
 
 
 def blocks(rows: DataFrame) -> DataFrame:

@@ -41,8 +41,8 @@ def trace(identifier: str, frame: Frame, claims: Sequence[Claim], paper_dir: Pat
 def all_traces(frame: Frame, claims: Sequence[Claim], paper_dir: Path, claims_yaml: Path) -> dict[str, list[str]]:
     """Return what :func:`trace` says of every number and every claim, by its id."""
     decided: dict[str, list[str]] = {}
+    machines = dict.fromkeys(number.machine for number in frame)
     for claim in claims:
-        machines = dict.fromkeys(number.machine for number in frame)
         for name in dict.fromkeys(name for machine in machines for name in claim.ids(machine)):
             decided.setdefault(name, []).append(claim.id)
     traces = {n.id: list(_whole(n, frame, decided.get(n.id, ()), paper_dir)) for n in frame}
@@ -114,6 +114,7 @@ def _methods(number: Number) -> Iterator[str]:
         yield from _field("method", f"{name}, {_code_of(name, number.study)}")
 
 
+@cache
 def _code_of(method: str, study: str) -> str:
     """Return the place of a method's class, or the folder of the study that names it."""
     name = method.removesuffix(AGAIN)

@@ -79,6 +79,19 @@ def reference_numbers(once: Callable[[str, Callable[[Path], object]], Path], roo
     return once("numbers", lambda to: build_numbers(None, data / "reference", data / "published", to / "numbers.csv"))
 
 
+@pytest.fixture(scope="session")
+def runs(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    """A GPU and a CPU as references, and a CPU with synthetic data as this machine."""
+    from committed_runs import CPU, GPU, write_run
+
+    def fill(folder: Path) -> None:
+        write_run(folder / "reference", GPU, "gpu")
+        write_run(folder / "reference", CPU, "cpu")
+        write_run(folder / "results", "laptop", "cpu", synthetic=True)
+
+    return once("runs", fill)
+
+
 @pytest.fixture
 def little_room() -> Iterator[None]:
     """The system refuses files beyond 4 kB, as it does on a full disk."""

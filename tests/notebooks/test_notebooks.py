@@ -2,21 +2,19 @@
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 import numpy as np
 import pytest
+from committed_runs import GPU, write_run
 
 from octopus_study.config import load_config
 from octopus_study.report.committed import NOTEBOOKS, VARIES
 from octopus_study.report.committed import run_notebook as run
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "study" / "report"))
-from committed_runs import GPU, write_run  # noqa: E402
 
 FOLDERS = {"published_dir": str(ROOT / "data/published"), "claims_yaml": str(ROOT / "config/claims.yaml")}
 

@@ -1,6 +1,7 @@
 """The workflow end to end on the embedded sample, in a copy of the repository; then what makes it run."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,8 +22,9 @@ RULE = re.compile(r"^rule (\w+):\n((?: {4}.*\n)+)", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
-def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workflow]:
-    folder = copied(root, tmp_path_factory.mktemp("it's (a) clone [x]"), COPIED)
+def finished(root: Path, runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workflow]:
+    folder = copied(root, tmp_path_factory.mktemp("it's (a) clone [x]"), set(COPIED) - {"data/reference"})
+    shutil.copytree(runs / "reference", folder / "data/reference")
     workflow = Workflow(folder)
     workflow.measuring = Workflow(folder, fresh=True).complete(*QUICK)
     yield workflow
@@ -45,11 +47,13 @@ def test_a_run_ends_with_the_paper_and_the_results_page(finished: Workflow) -> N
     assert b"(this machine)" in page
 
 
-def test_every_number_that_rests_on_rows_takes_some(finished: Workflow, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_number_that_rests_on_rows_takes_some(
+    finished: Workflow, reference_numbers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of this run, of the committed references and of the published tables."""
     monkeypatch.chdir(finished.folder)
     wrong, machines = [], set()
-    for number in Frame.read(NUMBERS):
+    for number in (*Frame.read(NUMBERS), *Frame.read(reference_numbers / "numbers.csv")):
         if selects_rows(number.selector):
             machines.add(number.machine)
             count = sum(len(places) for _, places in rows_of(number))

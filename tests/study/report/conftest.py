@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from committed_runs import CPU, GPU, PUBLISHED, write_run
+from committed_runs import PUBLISHED
 from frames import LATER, build_report, draw_watched, judged
 
 from octopus_study.report import outputs
@@ -13,18 +13,6 @@ from octopus_study.report.build import build_numbers
 from octopus_study.report.frame import Frame
 
 Once = Callable[[str, Callable[[Path], object]], Path]
-
-
-@pytest.fixture(scope="session")
-def runs(once: Once) -> Path:
-    """A GPU and a CPU as references, and a CPU with synthetic data as this machine."""
-
-    def fill(root: Path) -> None:
-        write_run(root / "reference", GPU, "gpu")
-        write_run(root / "reference", CPU, "cpu")
-        write_run(root / "results", "laptop", "cpu", synthetic=True)
-
-    return once("runs", fill)
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from octopus_study.measure.rows import read_rows
 from octopus_study.names import STUDIES
 from octopus_study.report.studies import report_of
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[1]
 PUBLISHED = ROOT / "data" / "published"
 REFERENCE = ROOT / "data" / "reference"
 CLAIMS = ROOT / "config" / "claims.yaml"

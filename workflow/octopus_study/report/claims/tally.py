@@ -33,8 +33,3 @@ def tally(judgements: Iterable[Judgement]) -> Tally:
         for name in (group, *_TOGETHER.get(group, ())):
             of_machine[name][one.verdict] += 1
     return counts
-
-
-def tally_text(counts: dict[Verdict, int]) -> str:
-    """Return "3 / 2 / 1 / 4": reproduced, not reproduced, ambiguous, not measurable here."""
-    return " / ".join(str(counts[verdict]) for verdict in VERDICTS)

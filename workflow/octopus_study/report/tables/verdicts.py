@@ -9,7 +9,7 @@ from octopus_study.report import captions
 from octopus_study.report.claims import Judgement
 from octopus_study.report.claims.outcome import NOT_HERE
 from octopus_study.report.claims.rules import OWN
-from octopus_study.report.claims.tally import GOALS, MAJOR, PUBLISHED_GROUPS, tally, tally_text
+from octopus_study.report.claims.tally import GOALS, MAJOR, PUBLISHED_GROUPS, VERDICTS, tally
 from octopus_study.report.frame import Frame
 from octopus_study.report.tables.overview import by_machine
 from octopus_study.report.tables.sources import short_reason, source_map
@@ -92,12 +92,15 @@ def _cell(judgement: Judgement, outcomes: dict[str, str], told: str) -> str:
 
 
 def _counts(frame: Frame, judgements: list[Judgement]) -> Table:
-    """One row per kind of claim, one column per machine: how many ended how of the studies that the text shows."""
+    """One row per kind of claim, a column per machine and verdict: how many ended so of the studies of the text."""
     counts = tally(one for one in judgements if one.scope in frame.shown(one.study))
     names = [name for name in frame.machines() if name in counts]
     rows: list[list[str] | str] = [
-        [group.capitalize(), *(tally_text(counts[name][group]) for name in names)]
+        [group.capitalize(), *(str(counts[name][group][verdict]) for name in names for verdict in VERDICTS)]
         for group in (*PUBLISHED_GROUPS, MAJOR, GOALS)
         if any(sum(counts[name][group].values()) for name in names)
     ]
-    return by_machine(frame, captions.TABLES["claims_counts"], ["Kind"], rows, names, ("auto",))
+    first, *others = (verdict.removesuffix(" here") for verdict in VERDICTS)
+    verdicts = [head for name in names for head in (f"{frame.machine_name(name)}: {first}", *others)]
+    widths = ("auto", *(f"{1.5 if ':' in head else 1}fr" for head in verdicts))
+    return Table(captions.TABLES["claims_counts"], ["Kind", *verdicts], rows, widths=widths)

@@ -47,7 +47,8 @@ def worst_answer(rows: DataFrame) -> Answer | None:
 
 
 def _is_wrong(rows: DataFrame) -> NDArray[np.bool_]:
-    return rows["status"].isin((MethodStatus.DIFFERENT, MethodStatus.UNAVAILABLE)).to_numpy()
+    status = rows["status"].to_numpy()
+    return (status == MethodStatus.DIFFERENT) | (status == MethodStatus.UNAVAILABLE)
 
 
 def _said(rows: DataFrame, wrong: NDArray[np.bool_]) -> Answer | None:

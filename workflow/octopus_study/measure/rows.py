@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -135,9 +135,8 @@ def write_rows(path: str | Path, rows: Iterable[Row]) -> Path:
     return Path(path)
 
 
-def _cells(row: Row) -> list[Any]:
-    cells = row._asdict() | {name: _number(getattr(row, name)) for name in _NUMBERS}
-    return list((cells | {"threads": row.threads or ""}).values())
+def _cells(row: Row) -> Row:
+    return row._replace(value=_number(row.value), error=_number(row.error), threads=row.threads or "")
 
 
 def _number(value: float | None) -> str:
@@ -168,11 +167,11 @@ def read_rows(path: str | Path) -> pd.DataFrame:
 def validate_rows(rows: pd.DataFrame | str | Path | Iterable[Row]) -> None:
     """Check rows (a DataFrame, the path of a CSV, or `Row`) against the schema and for repeated keys; `MeasureError`
     says which row is wrong, in which column, and what was expected. An empty table is wrong too."""
-    records = _records(rows)
-    if not records:
+    columns = _columns(rows)
+    if not any(columns.values()):
         raise MeasureError("There are no result rows: a study that measures nothing must say so in a row.")
-    _require_schema(records)
-    repeated, times = Counter(tuple(record[k] for k in KEY) for record in records).most_common(1)[0]
+    _require_schema(columns)
+    repeated, times = Counter(zip(*(columns[name] for name in KEY), strict=True)).most_common(1)[0]
     if times > 1:
         raise MeasureError(f"{times} rows have the same key {dict(zip(KEY, repeated, strict=True))}.")
 
@@ -185,41 +184,47 @@ def require_distinct(rows: pd.DataFrame, where: str) -> None:
         raise MeasureError(f"{where} has several rows with the same key {key}.")
 
 
-def _require_schema(records: list[dict[str, Any]]) -> None:
+def _require_schema(columns: Mapping[str, list[Any]]) -> None:
     """Check each row whole, or only what is new in it: rows of one series differ in block and value alone."""
+    kinds = (map(type, column) if name in _PER_BLOCK else column for name, column in columns.items())
     series: set[tuple[Any, ...]] = set()
-    for number, record in enumerate(records):
-        kind = tuple(type(item) if name in _PER_BLOCK else item for name, item in record.items())
-        if kind in series:
-            violations = (first_violation("results", record[name], name) for name in _PER_BLOCK)
-            violation = next(filter(None, violations), None)
-        else:
-            violation = first_violation("results", record)
-        if violation:
-            raise MeasureError(f"Row {number} breaks the results schema: {violation}. The row is {record}.")
-        series.add(kind)
+    within = all(_within(name, columns.get(name, [])) for name in _PER_BLOCK)
+    for number, kind in enumerate(zip(*kinds, strict=True)):
+        if not within or kind not in series:
+            record = {name: column[number] for name, column in columns.items()}
+            parts = [(record[name], name) for name in _PER_BLOCK] if kind in series else [(record,)]
+            if violation := next(filter(None, (first_violation("results", *part) for part in parts)), None):
+                raise MeasureError(f"Row {number} breaks the results schema: {violation}. The row is {record}.")
+            series.add(kind)
 
 
-def _records(rows: pd.DataFrame | str | Path | Iterable[Row]) -> list[dict[str, Any]]:
-    """Bring rows of any accepted form to plain dictionaries with None for a missing value."""
+def _within(name: str, column: list[Any]) -> bool:
+    """Whether numbers alone stand in a column, and the least and the greatest are in the bounds of the schema."""
+    numbers = [item for item in column if type(item) in (int, float) and item == item]  # NaN has no place in an order
+    alone, ends = len(numbers) + column.count(None) == len(column), (min, max) if numbers else ()
+    return alone and not any(first_violation("results", end(numbers), name) for end in ends)
+
+
+def _columns(rows: pd.DataFrame | str | Path | Iterable[Row]) -> dict[str, list[Any]]:
+    """Bring rows of any accepted form to plain columns with None for a missing value."""
     if isinstance(rows, str | Path):
         rows = read_rows(rows)
     if hasattr(rows, "to_dict"):
-        return [_clean(record) for record in rows.to_dict("records")]
+        return {name: _clean(name, column.tolist()) for name, column in rows.items()}
     rows = list(rows)
     wrong = next((row for row in rows if not isinstance(row, Row)), None)
     if wrong is not None:
         raise InputError(f"Expected octopus_study.measure.Row, found {type(wrong).__name__}: {wrong!r}.")
-    return [_clean(row._asdict(), nan_is_missing=False) for row in rows]
+    columns = zip(COLUMNS, zip(*rows, strict=True), strict=False)  # no rows have no columns
+    return {name: _clean(name, column, nan_is_missing=False) for name, column in columns}
 
 
-def _clean(record: Mapping[str, Any], nan_is_missing: bool = True) -> dict[str, Any]:
+def _clean(name: str, column: Sequence[Any], nan_is_missing: bool = True) -> list[Any]:
     """Turn NumPy scalars into Python's, and NaN and infinity into words, which the schema refuses."""
-    clean = {key: _plain(value) for key, value in record.items()}
-    for name in _NUMBERS:
-        value = clean.get(name)
+    clean = [*map(_plain, column)] if any(hasattr(kind, "item") for kind in {*map(type, column)}) else [*column]
+    for index, value in enumerate(clean if name in _NUMBERS else ()):
         if isinstance(value, float) and not math.isfinite(value):
-            clean[name] = None if nan_is_missing and math.isnan(value) else str(value)
+            clean[index] = None if nan_is_missing and math.isnan(value) else str(value)
     return clean
 
 

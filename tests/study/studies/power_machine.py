@@ -81,9 +81,8 @@ class Machine:
     def _count(self, at_ns: int) -> None:
         self.joules += self._wobble() * (at_ns - self.now_ns) * 1e-9
         self.now_ns = at_ns
-        self._past.append((at_ns, self.joules))
-        while self._past[0][0] < at_ns - SECOND_NS:
-            self._past.popleft()
+        if self.has_counter:
+            self._past.append((at_ns, self.joules))
 
     def _wobble(self) -> float:
         return self.watts + self.noise * ((self.now_ns // STEP_NS * 7) % 11 - 5) / 5
@@ -93,6 +92,8 @@ class Machine:
         counted = MilliJoule(round(1e3 * self.joules * self.counter_factor), BOARD)
         if not self.has_counter:
             return Sample(self.now_ns, 1_000_000, power, None)
+        while self._past and self._past[0][0] < self.now_ns - SECOND_NS:
+            self._past.popleft()
         since, joules = self._past[0] if self._past else (self.now_ns, 0.0)
         mean = (self.joules - joules) * 1e12 / max(self.now_ns - since, 1) or 1e3 * self._wobble()
         return Sample(self.now_ns, 1_000_000, power, counted, Watt.from_power(MilliWatt(round(mean), BOARD)))

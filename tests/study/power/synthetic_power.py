@@ -48,6 +48,11 @@ PROFILES: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float]]]
 }
 
 
+def equal(method: str, n: int) -> float:
+    """Watts of loads that draw the same."""
+    return 300.0
+
+
 @dataclass
 class PowerRun:
     """Rows and provenance of a run, as the study hands them over."""

@@ -135,7 +135,9 @@ class Table:
         """The rows of powers and energies whose unit is not one of their quantity."""
         rows = self.rows[_electrical(self.rows["quantity"])]
         fits = _fits_result if self.measured else _fits_published
-        return rows[[not fits(*each) for each in zip(rows["quantity"], rows["unit"], strict=True)]]
+        pairs = list(zip(rows["quantity"].tolist(), rows["unit"].tolist(), strict=True))
+        wrong = {pair for pair in set(pairs) if not fits(*pair)}
+        return rows[[pair in wrong for pair in pairs]]
 
 
 def _powers(rows: pd.DataFrame) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 from octopus_study.power.quantities import MilliJoule, MilliVolt, RefusedError, Watt
@@ -80,8 +81,8 @@ class Trace:
 
     def between(self, start_ns: int, end_ns: int) -> Trace:
         """Return what was read from `start_ns` to `end_ns`, both included."""
-        times = [sample.at_ns for sample in self.samples]
-        chosen = self.samples[bisect_left(times, start_ns) : bisect_right(times, end_ns)]
+        at = attrgetter("at_ns")
+        chosen = self.samples[bisect_left(self.samples, start_ns, key=at) : bisect_right(self.samples, end_ns, key=at)]
         failed = tuple(each for each in self.failures if start_ns <= each.at_ns <= end_ns)
         return Trace(self.scope, chosen, failed)
 

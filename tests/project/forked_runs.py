@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import tempfile
+from importlib import import_module
 
 from snakemake import cli
 
@@ -33,6 +34,9 @@ def be_snakemake(arguments: list[str], environment: dict[str, str], printed: int
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
+    cli.get_argument_parser()  # loads the plugins
+    for name in ("jupyter_client", "nbclient", "pandas", "PIL.Image", "yaml"):  # no code that a copy changes
+        import_module(name)
     outputs.figures(), data_code(), report_code()
     for study in STUDIES:  # digests are kept by the content of files, so that a fork sees what changed
         study_code(study)

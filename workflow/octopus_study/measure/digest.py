@@ -111,9 +111,12 @@ def _files_in(base: Path, path: str | Path) -> Iterator[Path]:
         for folder, folders, names in os.walk(target):
             folders[:] = [name for name in folders if not _ignored(name)]
             paths = (os.path.join(folder, name) for name in names if not _ignored(name))
-            yield from (Path(file) for file in paths if os.path.isfile(file))
+            yield from (_path(file) for file in paths if os.path.isfile(file))
     else:
         raise InputError(f"Can't digest {path}: there is no such file or folder in {base}.")
+
+
+_path = cache(Path)  # that are taken apart and hashed once
 
 
 def _ignored(name: str) -> bool:

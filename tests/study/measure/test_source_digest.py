@@ -125,7 +125,7 @@ FILES = {
 # Each line of its input names modules; a fork loads them, and prints the files of all that came with them.
 LOAD = """
 import contextlib, importlib, os, sys
-import cv2, matplotlib.pyplot, numba, pandas, pydantic, rasterio  # what most of them import
+import cv2, matplotlib.pyplot, numba, pandas, psutil, pydantic.main, rasterio, requests, tqdm  # what most import
 for line in sys.stdin:
     if os.fork():
         os.wait()

@@ -249,38 +249,40 @@ def often_silent(machine: Machine) -> Change:
 
 
 MODULE = {"has_counter": False, "scope": "module_vdd_in", "name": "ina3221", "idle_watts": 60.0}
-TROUBLES: dict[str, tuple[Callable[[], Machine], Callable[[Machine], Change], dict, str, int, str]] = {
-    "none": (Machine, untouched, OCTOPUS, NET, 5, ""),
-    "none of a module": (lambda: Machine(**MODULE), untouched, OCTOPUS, NET, 5, ""),
-    "a method fails": (Machine, failing, PUBLISHED, GROSS, 0, "RuntimeError: out of luck"),
-    "the other methods go on": (Machine, failing, OCTOPUS, GROSS, 5, ""),
-    "the counter disagrees": (Machine, counting_double, OCTOPUS, GROSS, 0, "counter-agrees"),
-    "a load below idle": (Machine, drawing(4.0, 90.0), OCTOPUS, GROSS, 0, "load-above-idle: the load drew"),
-    "as little as idle at a rate": (Machine, drawing(0.05, 100.0), AT_A_RATE, GROSS, 5, ""),
-    "late frames that are caught up with": (Machine, sometimes_late, AT_A_RATE, GROSS, 5, ""),
-    "idle drifts": (Machine, warming, OCTOPUS | {"n": 10}, NET, 0, "idle-drift: idle drifted by 7.0%, from "),
-    "idle drifts, gross": (Machine, warming, OCTOPUS | {"n": 10}, GROSS, 5, ""),
+TROUBLES: dict[str, tuple] = {
+    "none": (Machine, untouched, (OCTOPUS, NET, 5, "")),
+    "none of a module": (lambda: Machine(**MODULE), untouched, (OCTOPUS, NET, 5, "")),
+    "a method fails, and the others go on":
+        (Machine, failing, (PUBLISHED, GROSS, 0, "RuntimeError: out of luck"), (OCTOPUS, GROSS, 5, "")),
+    "the counter disagrees": (Machine, counting_double, (OCTOPUS, GROSS, 0, "counter-agrees")),
+    "a load below idle": (Machine, drawing(4.0, 90.0), (OCTOPUS, GROSS, 0, "load-above-idle: the load drew")),
+    "as little as idle at a rate": (Machine, drawing(0.25, 100.0), (AT_A_RATE, GROSS, 5, "")),
+    "late frames that are caught up with": (Machine, sometimes_late, (AT_A_RATE, GROSS, 5, "")),
+    "idle drifts":
+        (Machine, warming, (OCTOPUS | {"n": 10}, NET, 0, "idle-drift: idle drifted by 7.0%, from "),
+         (OCTOPUS | {"n": 10}, GROSS, 5, "")),
     "too few energies":
-        (Machine, often_silent, PUBLISHED, GROSS, 0, "4 of 5 windows have an energy: the sensor was silent"),
+        (Machine, often_silent, (PUBLISHED, GROSS, 0, "4 of 5 windows have an energy: the sensor was silent")),
     "it freezes after its test":
-        (lambda: Freezing(has_counter=False, dither_ns=5_000_000), untouched, OCTOPUS, GROSS, 0,
-         "distinct-values: the power changed 0 times"),
+        (lambda: Freezing(has_counter=False, dither_ns=5_000_000), untouched,
+         (OCTOPUS, GROSS, 0, "distinct-values: the power changed 0 times")),
     "readings in step with the frames":
-        (lambda: Machine(has_counter=False), untouched, AT_A_RATE, GROSS, 0,
-         "the readings are in step with the frames"),
-    "no averaged power": (OfTheMoment, untouched, AT_A_RATE, GROSS, 5, ""),
+        (lambda: Machine(has_counter=False), untouched,
+         (AT_A_RATE, GROSS, 0, "the readings are in step with the frames")),
+    "no averaged power": (OfTheMoment, untouched, (AT_A_RATE, GROSS, 5, "")),
     "no averaged power, another gain":
-        (lambda: OfTheMoment(counter_factor=1.03), untouched, AT_A_RATE, GROSS, 5, ""),
+        (lambda: OfTheMoment(counter_factor=1.03), untouched, (AT_A_RATE, GROSS, 5, "")),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TROUBLES)
 def test_a_trouble_costs_what_it_must_and_no_more(measure, findings, name):
-    make, spoil, where, quantity, count, words = TROUBLES[name]
+    make, spoil, *asked = TROUBLES[name]
     machine = make()
     rows = measure(machine, spoil(machine))
-    assert len(values(rows, quantity=quantity, **where).dropna()) == count
-    assert words in " ".join(answers(rows, **where))
+    for where, quantity, count, words in asked:
+        assert len(values(rows, quantity=quantity, **where).dropna()) == count
+        assert words in " ".join(answers(rows, **where))
     # The stored trace of a power that stands still is no trace of windows that a linter would accept.
     assert isinstance(machine, Freezing) or findings(rows) == []
 

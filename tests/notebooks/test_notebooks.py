@@ -30,10 +30,8 @@ def run_notebook(name: str, **parameters: object) -> nbformat.NotebookNode:
 
 def few_cases(root: Path, machine: str) -> Path:
     """Write a run of three studies, of the arena what shows all that a table has: counts, methods and layers."""
-    folder = write_run(root, machine, "gpu", only=("arena",))
-    rows = read_rows(folder / "arena.csv")
-    write(folder / "arena.csv", rows[rows.workload.eq("visdrone") & rows.n.isin([28, 1000])])
-    return folder
+    table = write_run(root, machine, "gpu", only=("arena",)) / "arena.csv"
+    return write(table, read_rows(table).query("workload == 'visdrone' and n in (28, 1000)")).parent
 
 
 def outputs(notebook: nbformat.NotebookNode) -> Iterator[nbformat.NotebookNode]:

@@ -132,7 +132,6 @@ def test_tracked_files_name_no_machine_and_no_index(root: Path) -> None:
     found = []
     for path in tracked(root):
         text = path.read_text(encoding="utf-8", errors="ignore")
-        # Where none of these words is, as in large tables, the slow expression finds nothing.
         likely = path != Path(__file__) and any(word in text.lower() for word in ("index-url", "find-links", "://"))
         if any(word in text for word in (*FORBIDDEN, *here)) or (likely and re.search(SECRETS, text)):
             found.append(path.relative_to(root).as_posix())

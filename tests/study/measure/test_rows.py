@@ -34,8 +34,7 @@ def test_columns_are_those_of_the_schema():
 
 @pytest.mark.parametrize("path", sorted(REFERENCE.glob("*/*.csv")), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_committed_rows_are_the_same_once_written_again(path, tmp_path):
-    """What is read of either file is the same, to the bit: of each series, whose rows differ in block and value alone,
-    some rows."""
+    """What is read of either file is the same, to the bit: ten rows of those that differ in block and value alone."""
     given = read_rows(path).groupby([*{*COLUMNS} - {"block", "value"}], dropna=False).head(10).reset_index(drop=True)
     values = given.astype(object).where(given.notna(), None).to_numpy()
     pd.testing.assert_frame_equal(read_rows(write_rows(tmp_path / path.name, [Row(*row) for row in values])), given)

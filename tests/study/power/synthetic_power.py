@@ -48,11 +48,6 @@ PROFILES: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float]]]
 }
 
 
-def equal(method: str, n: int) -> float:
-    """Watts of loads that draw the same."""
-    return 300.0
-
-
 @dataclass
 class PowerRun:
     """Rows and provenance of a run, as the study hands them over."""
@@ -119,7 +114,7 @@ def _simulated(
     paced_counts: tuple[int, ...] = (100,),
     again_counts: tuple[int, ...] = (),
     frame_rate: float = 30.0,
-    watts: Law | None = None,
+    watts: Law | float = 0.0,
     idle_drift: float = 0.0,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Run the study on a simulated machine; return its rows and notes. There are numbers of boxes back to back, those
@@ -133,7 +128,7 @@ def _simulated(
 
     def frame(name: str, n: int) -> Callable[[], None]:
         fixed, each, most = laws[name.removesuffix("-again")]
-        load = watts(name, n) if watts else idle + (most - idle) * n / (n + 60)
+        load = watts(name, n) if callable(watts) else watts or idle + (most - idle) * n / (n + 60)
 
         def run() -> None:
             machine.idle_watts = idle * (1 + idle_drift) ** (1 + counts.index(n))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from defects import BACK_TO_BACK, COUNTER, DEFECTS, ENERGY, IDLE, INTEGRAL, NET, POWER, constant_power, high, published
-from synthetic_power import METHODS, PowerRun, equal, no_sensor_run, power_run
+from synthetic_power import METHODS, PowerRun, no_sensor_run, power_run
 from typer.testing import CliRunner
 
 from octopus_study.cli.commands import app
@@ -33,7 +33,7 @@ HEALTHY = {
     "without a sensor": no_sensor_run,
     "idle that drifted, without net energies": lambda: power_run(idle_drift=0.08, watts=high),
     "hardly above idle at a fixed rate": lambda: power_run(watts=lambda method, n: 126.0 + METHODS.index(method)),
-    "equal powers after a passed test": lambda: power_run(watts=equal),
+    "equal powers after a passed test": lambda: power_run(watts=300.0),
 }
 
 
@@ -45,7 +45,7 @@ def test_a_healthy_run_is_accepted(name: str, tmp_path: Path) -> None:
 
 
 def test_equal_powers_without_a_test_are_a_constant_times_time(tmp_path: Path) -> None:
-    run = power_run(watts=equal)
+    run = power_run(watts=300.0)
     run.power["selftest"] = None
     assert refusing(run.write(tmp_path)) == ["power-on-test", "identity"]
 

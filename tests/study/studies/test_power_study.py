@@ -206,22 +206,12 @@ def drawing(ms: float, watts: float) -> Callable[[Machine], Change]:
 
 
 def counting_double(machine: Machine) -> Change:
-    def change(name, count, frame):
-        machine.counter_factor = 2.0
-        return frame
-
-    return change
+    return lambda name, count, frame: setattr(machine, "counter_factor", 2.0) or frame
 
 
 def warming(machine: Machine) -> Change:
-    def change(name, count, frame):
-        def run():
-            machine.idle_watts = 100.0 if machine.seconds < 100 else 107.0
-            frame()
-
-        return run
-
-    return change
+    idle = lambda: setattr(machine, "idle_watts", 100.0 if machine.seconds < 100 else 107.0)  # noqa: E731
+    return lambda name, count, frame: lambda: (idle(), frame())
 
 
 def sometimes_late(machine: Machine) -> Change:
@@ -261,17 +251,14 @@ TROUBLES: dict[str, tuple] = {
     "idle drifts":
         (Machine, warming, (OCTOPUS | {"n": 10}, NET, 0, "idle-drift: idle drifted by 7.0%, from "),
          (OCTOPUS | {"n": 10}, GROSS, 5, "")),
-    "too few energies":
-        (Machine, often_silent, (PUBLISHED, GROSS, 0, "4 of 5 windows have an energy: the sensor was silent")),
+    "too few": (Machine, often_silent, (PUBLISHED, GROSS, 0, "4 of 5 windows have an energy: the sensor was silent")),
     "it freezes after its test":
-        (lambda: Freezing(has_counter=False, dither_ns=5_000_000), untouched,
+        (partial(Freezing, has_counter=False, dither_ns=5_000_000), untouched,
          (OCTOPUS, GROSS, 0, "distinct-values: the power changed 0 times")),
-    "readings in step with the frames":
-        (lambda: Machine(has_counter=False), untouched,
-         (AT_A_RATE, GROSS, 0, "the readings are in step with the frames")),
+    "readings in step with the frames": (partial(Machine, has_counter=False), untouched,
+        (AT_A_RATE, GROSS, 0, "the readings are in step with the frames")),
     "no averaged power": (OfTheMoment, untouched, (AT_A_RATE, GROSS, 5, "")),
-    "no averaged power, another gain":
-        (lambda: OfTheMoment(counter_factor=1.03), untouched, (AT_A_RATE, GROSS, 5, "")),
+    "not averaged, another gain": (partial(OfTheMoment, counter_factor=1.03), untouched, (AT_A_RATE, GROSS, 5, "")),
 }  # fmt: skip
 
 

@@ -28,6 +28,7 @@ CODE = LIBRARY, ARTIFACT = "octopus", "workflow/octopus_study"
 # The settings come as parameters of a rule; the list of the studies, names and units decide no value.
 NOT_OF_STUDIES = tuple(f"octopus_study.{name}" for name in ("config", "studies", "names", "units"))
 _GENERATED = (".pyc", ".pyo", ".so", ".pyd", ".nbi", ".nbc")
+_path = cache(Path)  # so that each is taken apart and hashed once
 _NAMED = re.compile(r"octopus_study(?:\.\w+)+(?:\.$)?")
 
 
@@ -114,9 +115,6 @@ def _files_in(base: Path, path: str | Path) -> Iterator[Path]:
             yield from (_path(file) for file in paths if os.path.isfile(file))
     else:
         raise InputError(f"Can't digest {path}: there is no such file or folder in {base}.")
-
-
-_path = cache(Path)  # that are taken apart and hashed once
 
 
 def _ignored(name: str) -> bool:

@@ -136,11 +136,8 @@ def write_rows(path: str | Path, rows: Iterable[Row]) -> Path:
 
 
 def _cells(row: Row) -> Row:
-    return row._replace(value=_number(row.value), error=_number(row.error), threads=row.threads or "")
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else repr(_plain(value))
+    value, error = ("" if number is None else repr(_plain(number)) for number in (row.value, row.error))
+    return row._replace(value=value, error=error, threads=row.threads or "")
 
 
 def read_rows(path: str | Path) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -134,10 +134,8 @@ class Table:
     def wrong_units(self) -> pd.DataFrame:
         """The rows of powers and energies whose unit is not one of their quantity."""
         rows = self.rows[_electrical(self.rows["quantity"])]
-        fits = _fits_result if self.measured else _fits_published
-        pairs = list(zip(rows["quantity"].tolist(), rows["unit"].tolist(), strict=True))
-        wrong = {pair for pair in set(pairs) if not fits(*pair)}
-        return rows[[pair in wrong for pair in pairs]]
+        fits = cache(_fits_result if self.measured else _fits_published)
+        return rows[[not fits(*each) for each in zip(rows["quantity"].tolist(), rows["unit"].tolist(), strict=True)]]
 
 
 def _powers(rows: pd.DataFrame) -> pd.DataFrame:

@@ -134,8 +134,7 @@ class _Amount:
     @classmethod
     def mean(cls, amounts: Iterable[Self]) -> Self:
         """Return the mean of amounts of this kind; `UnitError` where there are none, or one is of another kind."""
-        none = cls._make(0.0)
-        values = [none._same(each) for each in amounts]
+        values = [*map(cls._make(0.0)._same, amounts)]
         if not values:
             raise UnitError(f"there is no mean of no {cls.__name__}")
         return cls._make(math.fsum(values) / len(values))
@@ -213,8 +212,7 @@ class Joule(_Amount):
             raise UnitError(f"an integral needs two points or more: {found}")
         if any(later <= earlier for earlier, later in pairwise(times_ns)):
             raise UnitError("the times of an integral must ascend")
-        none = Watt._make(0.0)
-        parts = zip(pairwise(times_ns), pairwise(map(none._same, powers)), strict=True)
+        parts = zip(pairwise(times_ns), pairwise(map(Watt._make(0.0)._same, powers)), strict=True)
         return cls._make(math.fsum(math.fsum(ends) / 2 * (end - start) * 1e-9 for (start, end), ends in parts))
 
     def over_time(self, nanoseconds: float) -> Watt:

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of small products; more threads mostly wait for each other
 ROOT = Path(__file__).resolve().parents[1]
 # What takes longest begins first: in several processes the last file to begin decides when the tests end.
 LONGEST = """

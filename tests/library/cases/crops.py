@@ -1,6 +1,7 @@
 """Calls of `crop_resize` and what they must answer: by the reference in float64, and a table for all devices."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
@@ -176,8 +177,8 @@ def _ends(boxes: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 
 # The table. In a small scene, which the simulator can do, and in a large one; sizes of results whose rows are made of
 # vectors and others, growing and shrinking.
-SCENES = {"small": (26, 40), "large": (200, 300)}
-SIZES = {"small": [(19, 8), (13, 5), (4, 2), (5, 3)], "large": [(33, 48), (17, 47), (224, 224), (1, 1)]}
+SCENES = {"small": (26, 40), "large": (120, 180)}
+SIZES = {"small": [(11, 8), (7, 5), (4, 2), (5, 3)], "large": [(33, 48), (17, 47), (128, 224), (1, 1)]}
 MEAN, STD = (10.0, 20.0, 30.0), (2.0, 4.0, 8.0)
 
 
@@ -187,6 +188,7 @@ def random_frame(height=200, width=300, channels=3, dtype=np.uint8, seed=0):
     return np.random.default_rng(seed).integers(0, top, (height, width, channels), dtype, endpoint=True)
 
 
+@lru_cache(8)  # cases of a kind follow each other
 def frame_of(kind: str, height: int, width: int) -> Any:
     """A frame such as "uint8x3": "-odd" if its rows begin anywhere, "-frames" if there are three with gaps."""
     name, _, form = kind.partition("-")

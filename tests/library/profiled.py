@@ -1,6 +1,6 @@
 """Which functions of the library a call enters."""
 
-import sys
+import cProfile
 from pathlib import Path
 
 import octopus
@@ -9,20 +9,13 @@ PACKAGE = str(Path(octopus.__file__).parent)
 
 
 def entered(call, *arguments, **options):
-    """The file and the name of each."""
-    found = []
-
-    def note(frame, event, _):
-        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
-            found.append((frame.f_code.co_filename, frame.f_code.co_name))
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        call(*arguments, **options)
-    finally:
-        sys.setprofile(before)
-    return found
+    """The file and the name of each, as often as it is. Counted in C: a function of Python at each call would take many
+    times as long as the compiler whose calls it sees."""
+    profile = cProfile.Profile(subcalls=False, builtins=False)
+    profile.runcall(call, *arguments, **options)
+    codes = [(found.code, found.callcount) for found in profile.getstats() if not isinstance(found.code, str)]
+    return [(code.co_filename, code.co_name) for code, count in codes for _ in range(count)
+            if code.co_filename.startswith(PACKAGE)]  # fmt: skip
 
 
 def looked_at(call, *arguments, **options):

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from octopus.backends import cache
+
 TINY = ["--frames", "6", "--most", "4", "--width", "96", "--height", "64"]
 
 
@@ -97,8 +99,10 @@ def test_a_detector_and_its_crops_are_one_graph(root: Path) -> None:
 
 
 def resized(root: Path, folder: Path, workers: int) -> tuple[str, np.ndarray]:
-    """What the program says, and what it writes, of 21 images in 6 blocks; Ray leaves files in its user's home."""
+    """What the program says, and what it writes, of 21 images in 6 blocks; Ray leaves files in its user's home, where
+    no kernel is compiled yet."""
     home = {"HOME": str(folder), "RAY_USAGE_STATS_ENABLED": "0", "CUDA_VISIBLE_DEVICES": ""}
+    home["OCTOPUS_CACHE_DIR"] = str(cache.own_dir())
     out = folder / f"{workers}.npy"
     given = ["--images", "21", "--batch", "4", "--size", "64", "--workers", str(workers), "--out", str(out)]
     return run(root, given, "ray_images", **home), np.load(out)

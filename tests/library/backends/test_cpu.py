@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import math
 import multiprocessing
 import os
 import re
@@ -57,11 +58,18 @@ print("numba" in sys.modules)
 
 
 def test_the_second_process_never_imports_a_compiler_and_is_ready_at_once(tmp_path):
-    runs = [run_python(FIRST_CROP, OCTOPUS_CACHE_DIR=str(tmp_path))[0].split() for _ in range(7)]
-    assert [compiler for _, compiler in runs] == ["True", *["False"] * 6]
-    cold, *warm = (float(seconds) for seconds, _ in runs)
+    """What the first one compiles, with a setting under which Numba compiles nothing."""
+    (words, said), warm = run_python(FIRST_CROP, OCTOPUS_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="1"), math.inf
+    cold, compiler = words.split()
+    assert compiler == "True" and not said
     # 2.5 s and 0.15 s on a quiet machine; the bounds leave room for one that is busy with other tests.
-    assert min(warm) < min(1.0, cold / 2)
+    bound = min(1.0, float(cold) / 2)
+    for _ in range(6):
+        seconds, compiler = run_python(FIRST_CROP, OCTOPUS_CACHE_DIR=str(tmp_path))[0].split()
+        assert compiler == "False"
+        if (warm := float(seconds)) < bound:
+            break
+    assert warm < bound
 
 
 def test_a_damaged_file_is_compiled_again(tmp_path, monkeypatch):
@@ -133,10 +141,8 @@ def test_a_kernel_from_the_spare_folder_is_kept_where_it_belongs_once_that_can_b
     assert (tmp_path / "own" / "kernel").read_bytes() == b"code"
 
 
-@pytest.mark.parametrize(("name", "code"), [("NUMBA_DISABLE_JIT", FIRST_CROP), ("NUMBA_DEBUGINFO", FIRST_MEAN)])
-def test_kernels_are_compiled_whatever_numba_does_for_debugging(tmp_path, name, code):
-    shown, said = run_python(code, OCTOPUS_CACHE_DIR=str(tmp_path), **{name: "1"})
-    assert shown.endswith("True") and not said
+def test_kernels_are_compiled_whatever_numba_does_for_debugging(tmp_path):
+    assert run_python(FIRST_MEAN, OCTOPUS_CACHE_DIR=str(tmp_path), NUMBA_DEBUGINFO="1") == ("True", "")
 
 
 def test_of_processes_that_start_together_one_compiles(tmp_path):

@@ -9,8 +9,7 @@ PACKAGE = str(Path(octopus.__file__).parent)
 
 
 def entered(call, *arguments, **options):
-    """The file and the name of each, as often as it is. Counted in C: a function of Python at each call would take many
-    times as long as the compiler whose calls it sees."""
+    """The file and the name of each, as often as it is; counted in C, since Python at each call takes far longer."""
     profile = cProfile.Profile(subcalls=False, builtins=False)
     profile.runcall(call, *arguments, **options)
     codes = [(found.code, found.callcount) for found in profile.getstats() if not isinstance(found.code, str)]

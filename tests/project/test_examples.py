@@ -99,10 +99,9 @@ def test_a_detector_and_its_crops_are_one_graph(root: Path) -> None:
 
 
 def resized(root: Path, folder: Path, workers: int) -> tuple[str, np.ndarray]:
-    """What the program says, and what it writes, of 21 images in 6 blocks; Ray leaves files in its user's home, where
-    no kernel is compiled yet."""
-    home = {"HOME": str(folder), "RAY_USAGE_STATS_ENABLED": "0", "CUDA_VISIBLE_DEVICES": ""}
-    home["OCTOPUS_CACHE_DIR"] = str(cache.own_dir())
+    """What the program says, and what it writes, of 21 images in 6 blocks; Ray leaves files in its user's home."""
+    home = {"HOME": str(folder), "OCTOPUS_CACHE_DIR": str(cache.own_dir())}  # where no kernel is compiled yet
+    home |= {"RAY_USAGE_STATS_ENABLED": "0", "CUDA_VISIBLE_DEVICES": ""}
     out = folder / f"{workers}.npy"
     given = ["--images", "21", "--batch", "4", "--size", "64", "--workers", str(workers), "--out", str(out)]
     return run(root, given, "ray_images", **home), np.load(out)

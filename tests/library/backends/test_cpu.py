@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-import math
 import multiprocessing
 import os
 import re
@@ -59,17 +58,15 @@ print("numba" in sys.modules)
 
 def test_the_second_process_never_imports_a_compiler_and_is_ready_at_once(tmp_path):
     """What the first one compiles, with a setting under which Numba compiles nothing."""
-    (words, said), warm = run_python(FIRST_CROP, OCTOPUS_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="1"), math.inf
-    cold, compiler = words.split()
-    assert compiler == "True" and not said
+    shown, said = run_python(FIRST_CROP, OCTOPUS_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="1")
+    assert shown.endswith(" True") and not said
     # 2.5 s and 0.15 s on a quiet machine; the bounds leave room for one that is busy with other tests.
-    bound = min(1.0, float(cold) / 2)
-    for _ in range(6):
+    bound, runs = min(1.0, float(shown.split()[0]) / 2), []
+    while len(runs) < 6 and (not runs or runs[-1] >= bound):
         seconds, compiler = run_python(FIRST_CROP, OCTOPUS_CACHE_DIR=str(tmp_path))[0].split()
         assert compiler == "False"
-        if (warm := float(seconds)) < bound:
-            break
-    assert warm < bound
+        runs.append(float(seconds))
+    assert runs[-1] < bound
 
 
 def test_a_damaged_file_is_compiled_again(tmp_path, monkeypatch):
@@ -141,7 +138,7 @@ def test_a_kernel_from_the_spare_folder_is_kept_where_it_belongs_once_that_can_b
     assert (tmp_path / "own" / "kernel").read_bytes() == b"code"
 
 
-def test_kernels_are_compiled_whatever_numba_does_for_debugging(tmp_path):
+def test_kernels_are_compiled_whatever_numba_does_for_debugging(tmp_path):  # as are those of the second process
     assert run_python(FIRST_MEAN, OCTOPUS_CACHE_DIR=str(tmp_path), NUMBA_DEBUGINFO="1") == ("True", "")
 
 

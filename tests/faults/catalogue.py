@@ -217,12 +217,12 @@ FAULTS = (
     ),
     Fault(
         "mean", f"{_STUDY}/report/measured.py",
-        swap("statistics.mean_interval if report.windows else statistics.median_interval", "statistics.mean_interval"),
+        swap("statistics.median_interval(values, blocks)", "statistics.mean_interval(values)"),
         (f"{VERIFY}medians",), "means are shown as medians",
     ),
     Fault(
         "inverted-ratio", f"{_STUDY}/report/measured.py",
-        swap("ratio_interval(both[other], both[method])", "ratio_interval(both[method], both[other])", "speedup"),
+        swap("ratio_interval(others, mine, numbers)", "ratio_interval(mine, others, numbers)", "speedup"),
         (f"{VERIFY}ratios",), "a speed-up is that of the other method",
     ),
     Fault(

@@ -198,8 +198,9 @@ def _require_schema(columns: Mapping[str, list[Any]]) -> None:
 def _within(name: str, column: list[Any]) -> bool:
     """Whether numbers alone stand in a column, and the least and the greatest are in the bounds of the schema."""
     numbers = [item for item in column if type(item) in (int, float) and item == item]  # NaN has no place in an order
-    alone, ends = len(numbers) + column.count(None) == len(column), (min, max) if numbers else ()
-    return alone and not any(first_violation("results", end(numbers), name) for end in ends)
+    if len(numbers) + column.count(None) < len(column):
+        return False
+    return not any(first_violation("results", end(numbers), name) for end in (min, max) if numbers)
 
 
 def _columns(rows: pd.DataFrame | str | Path | Iterable[Row]) -> dict[str, list[Any]]:

@@ -100,7 +100,9 @@ def _counts(frame: Frame, judgements: list[Judgement]) -> Table:
         for group in (*PUBLISHED_GROUPS, MAJOR, GOALS)
         if any(sum(counts[name][group].values()) for name in names)
     ]
-    first, *others = (verdict.removesuffix(" here") for verdict in VERDICTS)
-    verdicts = [head for name in names for head in (f"{frame.machine_name(name)}: {first}", *others)]
-    widths = ("auto", *(f"{1.5 if ':' in head else 1}fr" for head in verdicts))
-    return Table(captions.TABLES["claims_counts"], ["Kind", *verdicts], rows, widths=widths)
+    # Short words: a reader's own machine beside two references has room for no others.
+    first, *others = (_OUTCOMES.get(verdict, MISSING) for verdict in VERDICTS)
+    heads = [head for name in names for head in (f"{frame.machine_name(name)}: {first}", *others)]
+    widths = ("auto", *("2fr", "1fr", "1fr", "1fr") * len(names))
+    caption = captions.TABLES["claims_counts"].format(missing=MISSING)
+    return Table(caption, ["Kind", *heads], rows, widths=widths)

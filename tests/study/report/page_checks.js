@@ -68,6 +68,17 @@ async function check() {
   await pause(() => charts.every((one) => one.querySelector("svg .background")));
   const wide = (one) => one.querySelector("svg .role-frame > g > .background").getBoundingClientRect().width / one.clientWidth;
   found.charts = charts.every((one) => wide(one) > 0.5) || charts.map((one) => `${one.dataset.study} ${wide(one)}`);
+  const machines = ([, select]) => [...select.options].map((one) => one.value);
+  const empty = [];
+  for (const one of charts) {
+    const selects = () => one.querySelectorAll("select");
+    for (const machine of machines(selects())) {
+      selects()[1].value = machine;
+      selects()[1].dispatchEvent(new Event("change"));
+      if (selects()[1].value !== machine || !/, [1-9]\d* numbers/.test(one.innerText)) empty.push([one.dataset.study, machine, one.innerText]);
+    }
+  }
+  found.eachMachine = !empty.length || empty;
   const before = document.documentElement.className;
   document.getElementById("theme").click();
   found.themed = document.documentElement.className !== before || before;

@@ -135,23 +135,23 @@ function makeChart(home) {
   if (!views.size) return;
   home.hidden = false;
   const chosen = { view: views.keys().next().value };
-  const distinct = (name) => [...new Set(views.get(chosen.view).map((row) => row[name]))];
-  const draw = () => {
-    const part = views.get(chosen.view).filter((row) => ["machine", "workload"].every((name) => chosen[name] === ALL || row[name] === chosen[name]));
-    plot(home, part, chosen.view);
-  };
-  const narrow = () => {
+  const rowsOf = (...names) => views.get(chosen.view).filter((row) => names.every((name) => [ALL, row[name]].includes(chosen[name])));
+  const draw = () => plot(home, rowsOf("machine", "workload"), chosen.view);
+  const narrow = (machine) => { // a machine offers its own workloads, so that no choice is empty
+    const at = [...filters.querySelectorAll("select")].indexOf(document.activeElement);
     filters.replaceChildren();
     makeSelect(filters, "Quantity", [...views.keys()].map((name) => [name]), (name) => { chosen.view = name; narrow(); }, chosen.view);
-    for (const name of ["machine", "workload"]) {
-      const options = distinct(name), wanted = home.dataset[name === "machine" ? "first" : name];
-      const first = options.find((one) => one === wanted) ?? options.find((one) => one.startsWith(`${wanted}, `)) ?? options[0];
-      chosen[name] = options.length > 1 && name === "machine" && options.length * distinct("method").length < 25 ? ALL : first;
-      makeSelect(filters, name === "machine" ? "Machine" : "Workload", [...options.map((one) => [one, one || "any"]), [ALL, "All"]], (one) => { chosen[name] = one; draw(); }, chosen[name]);
+    for (const [name, wanted, change] of [["machine", machine ?? home.dataset.first, narrow], ["workload", home.dataset.workload, (one) => { chosen.workload = one; draw(); }]]) {
+      const part = name === "machine" ? rowsOf() : rowsOf("machine"), options = [...new Set(part.map((row) => row[name]))];
+      const first = [ALL, ...options].find((one) => one === wanted) ?? options.find((one) => one.startsWith(`${wanted}, `)) ?? options[0];
+      const few = !machine && name === "machine" && options.length > 1 && options.length * new Set(part.map((row) => row.method)).size < 25;
+      chosen[name] = few ? ALL : first;
+      makeSelect(filters, name === "machine" ? "Machine" : "Workload", [...options.map((one) => [one, one || "any"]), [ALL, "All"]], change, chosen[name]);
     }
     const table = Object.assign(document.createElement("button"), { type: "button", textContent: "Show in the table" });
     table.addEventListener("click", () => showInTable({ Study: home.dataset.study, Quantity: views.get(chosen.view)[0].quantity }));
     filters.append(table);
+    filters.querySelectorAll("select")[at]?.focus();
     draw();
   };
   plots.push(draw);

@@ -139,7 +139,7 @@ def test_the_page_begins_with_five_results_whose_bars_are_as_long_as_their_numbe
         values = [bar.number.value for bar in bars]
         assert values == sorted(values) and bars[-1].share == 1, one
         assert [bar.share for bar in bars] == pytest.approx([value / values[-1] for value in values], abs=1e-4)
-        assert {frame.machine_name(bar.number.machine) for bar in bars} == {machine}
+        assert {bar.number.machine for bar in bars} == {machine}
         assert len({bar.number.unit for bar in bars}) == 1 and any(bar.own for bar in bars)
     assert headlines(Frame([])) == []
 

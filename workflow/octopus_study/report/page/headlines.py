@@ -54,7 +54,7 @@ def headlines(frame: Frame) -> list[tuple[Headline, str, list[Bar]]]:
         machine = max(of_machine, key=lambda name: len(of_machine[name]), default="")
         numbers = sorted(of_machine.get(machine, ()), key=lambda number: number.value)
         if len(numbers) > 1:
-            found.append((one, frame.machine_name(machine), [_bar(number, numbers[-1].value) for number in numbers]))
+            found.append((one, machine, [_bar(number, numbers[-1].value) for number in numbers]))
     return found
 
 

@@ -182,7 +182,7 @@ def draw_decomposition(frame: Frame) -> Figure:
     axes = parts[0].subplots(1, len(panels), squeeze=False)[0]
     for axis, (title, rows) in zip(axes, panels.items(), strict=True):
         _decomposition(axis, rows)
-        style.title(axis, title, 92 // len(panels))
+        style.title(axis, title, 78 // len(panels))
     style.legend_of_looks(legend, {_PART_NAMES[part]: {"color": _PART_COLORS[part]} for part in PARTS})
     return result
 

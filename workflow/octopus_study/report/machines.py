@@ -152,19 +152,22 @@ def shown_runs(runs: list[Run]) -> Iterator[Number]:
     ``shown.<study>.device``: those on GPUs."""
     for study in dict.fromkeys(run.study for run in runs):
         chosen = [run for run in runs if run.study == study]
-        yield shown(chosen, "", run_list(chosen))
+        yield shown(chosen, "", run_list(chosen, chosen))
         if on_gpus := [run for run in chosen if kind(run) == "gpu"]:
-            yield shown(on_gpus, "device", run_list(on_gpus))
+            yield shown(on_gpus, "device", run_list(on_gpus, chosen))
 
 
-def run_list(runs: list[Run]) -> str:
+def run_list(runs: list[Run], among: list[Run]) -> str:
     """Name runs: machines, data sets and days."""
-    return "; ".join(f"{place_name(run)}, {dataset_names(run)}, {run.measured_on or 'unknown date'}" for run in runs)
+    named = ((place_name(run, among), dataset_names(run), run.measured_on or "unknown date") for run in runs)
+    return "; ".join(map(", ".join, named))
 
 
-def place_name(run: Run) -> str:
-    """Return the name of what a run measured on; say which one is this machine."""
-    return f"{device_name(run)}{' (this machine)' if run.scope == HERE else ''}"
+def place_name(run: Run, among: list[Run]) -> str:
+    """Return the name of what a run measured on; where this machine's is `among` the runs, say which is which."""
+    if run.scope == HERE:
+        return f"{device_name(run)} (this machine)"
+    return f"{device_name(run)}{' (reference)' if any(one.scope == HERE for one in among) else ''}"
 
 
 def shown(runs: list[Run], name: str, text: str, selector: str = PROVENANCE) -> Number:

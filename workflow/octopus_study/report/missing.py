@@ -33,8 +33,8 @@ def by_reason(said: Iterable[tuple[str, str]]) -> str:
 def measured_runs(runs: list[Run]) -> Iterator[Number]:
     """Yield ``shown.<study>.measured`` and ``shown.<study>.missing``: machines, data and days, and why others have no
     numbers."""
-    measured = run_list([run for run in runs if _measured_something(run)])
-    lacking = [f"{place_name(run)}: {_most_say(run)}" for run in runs if not _measured_something(run)]
+    measured = run_list([run for run in runs if _measured_something(run)], runs)
+    lacking = [f"{place_name(run, runs)}: {_most_say(run)}" for run in runs if not _measured_something(run)]
     for name, text in (("measured", measured), ("missing", "; ".join(lacking))):
         if text:
             yield shown(runs, name, text, ALL_ROWS)

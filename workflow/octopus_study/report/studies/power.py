@@ -109,13 +109,13 @@ def sensor(run: Run) -> Iterator[Number]:
 def power_shown(runs: list[Run]) -> Iterator[Number]:
     """Yield on which machines energy was measured, and on which not and why."""
     measured = [run for run in runs if scope_of(run)]
-    parts = [f"Energies shown are of {run_list(measured)}."] if measured else []
+    parts = [f"Energies shown are of {run_list(measured, runs)}."] if measured else []
     for run in runs:
         if not scope_of(run):
-            parts.append(f"No energy was measured on {place_name(run)}: {_brief(_why_none(run))}.")
+            parts.append(f"No energy was measured on {place_name(run, runs)}: {_brief(_why_none(run))}.")
     yield shown(runs, "energy", " ".join(parts), ALL_ROWS)
     if measured:
-        yield shown(runs, "measured", "; ".join(map(place_name, measured)), ALL_ROWS)
+        yield shown(runs, "measured", "; ".join(place_name(run, runs) for run in measured), ALL_ROWS)
 
 
 def _windows(run: Run) -> DataFrame:

@@ -59,6 +59,7 @@ def test_an_interval_holds_a_second_run(tmp_path: Path) -> None:
     first, held = once[key], both[key]
     assert (held.value, held.low) == (first.value, first.low) and held.high == pytest.approx(3 * first.high)
     assert held.note.startswith("the interval holds a second run's")
+    assert [one._replace(processes=1).of_one_process for one in (first, held)] == [True, False]
     told = "\n".join(trace(key, both, [], PAPER, CLAIMS))
     files = [f"{folder}/{place}stage_timing.csv" for place in ("", "again/")]
     assert f"file:         {' and '.join(files)}\n" in told and told.count("measured at") == 2

@@ -11,8 +11,8 @@ from octopus_study.measure.provenance import validate_provenance
 from octopus_study.measure.rows import read_rows, validate_rows
 from octopus_study.names import stand_in
 from octopus_study.power.lint import lint_file
+from octopus_study.report.frame import SECOND
 from octopus_study.report.quiet import loaded, unsteady
-from octopus_study.report.runs import SECOND
 
 APART = timedelta(hours=1)  # of a second run on the same card: by then a shared host is another
 

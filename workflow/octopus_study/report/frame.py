@@ -29,6 +29,7 @@ from octopus_study.units import shown_unit
 
 HERE = "here"
 PUBLISHED = "published"
+SECOND = "again"  # the folder of a machine's second runs
 WIDE = 0.05  # of a value: an interval that reaches farther to one side is shown beside it
 # What stands between a derived quantity and the other method; "over" unless given.
 _JOINED = {"share": "share_of_{}", "times": "times_{}", "over": "over_{}"}
@@ -172,7 +173,7 @@ class Number(NamedTuple):
     @property
     def of_one_process(self) -> bool:
         """Whether it was timed on the host's clock in one process, so that its interval doesn't hold another run."""
-        if self.processes != 1 or (self.blocks or 0) < 2:
+        if self.processes != 1 or (self.blocks or 0) < 2 or f"/{SECOND}/" in self.file:
             return False
         return not {*LAYERS, *WINDOWS}.isdisjoint([self.layer] if self.layer else values_of(self.selector, "layer"))
 

@@ -12,7 +12,7 @@ from octopus.errors import InputError
 from octopus_study.errors import MeasureError
 from octopus_study.measure.provenance import validate_provenance
 from octopus_study.measure.rows import read_rows, require_distinct
-from octopus_study.report.frame import HERE, Key, Source
+from octopus_study.report.frame import HERE, SECOND, Key, Source
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -21,7 +21,6 @@ else:
     DataFrame = Samples = Any  # figures do without pandas, whose import takes longer than one of them
 
 Role = Literal["here", "reference"]
-SECOND = "again"  # the folder of a machine's second runs
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
 

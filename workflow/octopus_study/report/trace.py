@@ -12,9 +12,8 @@ from octopus.errors import InputError
 from octopus_study.names import AGAIN, CROP_METHODS
 from octopus_study.report import uses
 from octopus_study.report.claims import Claim, judge
-from octopus_study.report.frame import HERE, PUBLISHED, Frame, Number
+from octopus_study.report.frame import HERE, PUBLISHED, SECOND, Frame, Number
 from octopus_study.report.rows import AND, Row, rows_of
-from octopus_study.report.runs import SECOND
 from octopus_study.report.selector import selects_rows, values_of
 
 _PACKAGE = Path(__file__).resolve().parents[1]

@@ -87,7 +87,7 @@ def study_settings(wildcards):
 
 
 def seconds(step):
-    """How long a step is expected to take; None where that isn't known, or in a run of seconds."""
+    """How long a step is expected to take; None where that isn't known."""
     return timings.expected(step, DEVICE, CONFIG.effort, Path(CONFIG.reference_dir), TIMINGS)
 
 
@@ -109,7 +109,8 @@ class Left:
         jobs = list(workflow.dag.needrun_jobs()) if workflow.dag else []
         ahead = [job.wildcards.study for job in jobs if job.rule.name == "study"]
         shown = [timings.REPORT] if any(job.rule.name == "numbers" for job in jobs) else []
-        time = timings.remaining(map(seconds, [*ahead, *shown]))
+        known = [seconds(study) for study in ahead]
+        time = timings.remaining([*known, *map(seconds, shown)]) if any(known) else ""
         studies = f"{len(ahead)} of {len(CHOSEN)} studies" if len(ahead) > 1 else "the last study"
         return f"{studies}{' and the report' if shown else ''} left{f', {time}' if time else ''}"
 

@@ -26,8 +26,15 @@ def study_ended(study: str, rows: Path, seconds: float) -> str:
     """Return a study's last line: how long it took, and three of its results."""
     table = read_rows(rows)
     synthetic = ", synthetic data" if table["dataset"].str.contains("synthetic").any() else ""
-    results = headlines(table) or ["no times: the log says why"]
+    results = headlines(table) or [_else_said(table)]
     return f"{study}: done in {_lasted(seconds)}{synthetic}. {'; '.join(results)}."
+
+
+def _else_said(rows: pd.DataFrame) -> str:
+    """Say why a study has no results, or that it has others than times of methods with the same answer."""
+    if rows["value"].notna().any():
+        return "Its results are in the report"
+    return f"Nothing was measured: {rows['reason'].mode().iloc[0] or 'no row says why'}"
 
 
 def _lasted(seconds: float) -> str:

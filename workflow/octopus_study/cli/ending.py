@@ -11,6 +11,7 @@ from octopus_study.report.claims import read_claims
 from octopus_study.report.claims.outcome import Verdict
 from octopus_study.report.claims.tally import MAJOR, tally
 from octopus_study.report.frame import HERE, Frame
+from octopus_study.report.missing import most_say
 from octopus_study.report.text import quantity_text
 from octopus_study.status import MethodStatus
 
@@ -34,7 +35,7 @@ def _else_said(rows: pd.DataFrame) -> str:
     """Say why a study has no results, or that it has others than times of methods with the same answer."""
     if rows["value"].notna().any():
         return "Its results are in the report"
-    return f"Nothing was measured: {rows['reason'].mode().iloc[0] or 'no row says why'}"
+    return f"Nothing was measured: {most_say(rows)}"
 
 
 def _lasted(seconds: float) -> str:

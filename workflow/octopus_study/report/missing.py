@@ -1,11 +1,17 @@
 """What a run lacks: numbers that say why there is none, and which runs of a study measured something."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from octopus_study.report.frame import Frame, Key, Number
 from octopus_study.report.machines import place_name, run_list, shown
 from octopus_study.report.runs import Run
 from octopus_study.report.selector import ALL_ROWS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NOT_THERE = "not measured there"
 # Layers whose rows need a device; what is counted without one is no measurement.
@@ -34,7 +40,7 @@ def measured_runs(runs: list[Run]) -> Iterator[Number]:
     """Yield ``shown.<study>.measured`` and ``shown.<study>.missing``: machines, data and days, and why others have no
     numbers."""
     measured = run_list([run for run in runs if _measured_something(run)], runs)
-    lacking = [f"{place_name(run, runs)}: {_most_say(run)}" for run in runs if not _measured_something(run)]
+    lacking = [f"{place_name(run, runs)}: {most_say(run.rows)}" for run in runs if not _measured_something(run)]
     for name, text in (("measured", measured), ("missing", "; ".join(lacking))):
         if text:
             yield shown(runs, name, text, ALL_ROWS)
@@ -45,9 +51,9 @@ def _measured_something(run: Run) -> bool:
     return bool(rows["value"].notna().any())
 
 
-def _most_say(run: Run) -> str:
+def most_say(rows: pd.DataFrame) -> str:
     """Return the reason that most rows without a number give."""
-    reasons = run.rows.loc[run.rows["value"].isna(), "reason"].value_counts()
+    reasons = rows.loc[rows["value"].isna(), "reason"].value_counts()
     return str(reasons.index[0]) if len(reasons) else "no row says why"
 
 

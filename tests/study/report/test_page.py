@@ -137,6 +137,7 @@ def test_the_page_begins_with_five_results_whose_bars_are_as_long_as_their_numbe
     assert [one.claim for one, _, _ in shown] == [one.claim for one in HEADLINES]
     for one, machine, bars in shown:
         values = [bar.number.value for bar in bars]
+        assert len(values) == len(one.parts.split()), one  # none has another name in the rows
         assert values == sorted(values) and bars[-1].share == 1, one
         assert [bar.share for bar in bars] == pytest.approx([value / values[-1] for value in values], abs=1e-4)
         assert {bar.number.machine for bar in bars} == {machine}

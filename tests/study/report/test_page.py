@@ -130,7 +130,7 @@ def test_a_claim_stands_in_one_row_with_what_each_machine_measured(full: Path) -
     assert not found
 
 
-def test_the_page_begins_with_five_results_whose_bars_are_as_long_as_their_numbers(full: Path) -> None:
+def test_the_page_begins_with_five_results_whose_bars_are_as_long_as_their_numbers(full: Path, page: Path) -> None:
     frame, claims = Frame.read(full / "numbers.csv"), {claim.id for claim in load_claims(CLAIMS)}
     assert len(HEADLINES) == 5 and {one.claim for one in HEADLINES} <= claims
     shown = headlines(frame)
@@ -143,6 +143,9 @@ def test_the_page_begins_with_five_results_whose_bars_are_as_long_as_their_numbe
         assert {bar.number.machine for bar in bars} == {machine}
         assert len({bar.number.unit for bar in bars}) == 1 and any(bar.own for bar in bars)
     assert headlines(Frame([])) == []
+    said = re.findall(r'"verdict [a-z-]+">([^<]+)</span>\. <small>', page.read_text(encoding="utf-8"))
+    judged = {(one.claim_id, one.scope): str(one.verdict) for one in read_claims(full / "claims.csv")}
+    assert said == [judged[one.claim, machine] for one, machine, _ in shown]
 
 
 @pytest.mark.parametrize("report", ["alone", "old"])

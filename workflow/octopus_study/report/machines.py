@@ -158,7 +158,7 @@ def shown_runs(runs: list[Run]) -> Iterator[Number]:
 
 
 def run_list(runs: list[Run], among: list[Run]) -> str:
-    """Name runs: machines, data sets and days."""
+    """Name runs, which are shown `among` others: machines, data sets and days."""
     named = ((place_name(run, among), dataset_names(run), run.measured_on or "unknown date") for run in runs)
     return "; ".join(map(", ".join, named))
 

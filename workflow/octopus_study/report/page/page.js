@@ -137,17 +137,19 @@ function makeChart(home) {
   const chosen = { view: views.keys().next().value };
   const rowsOf = (...names) => views.get(chosen.view).filter((row) => names.every((name) => [ALL, row[name]].includes(chosen[name])));
   const draw = () => plot(home, rowsOf("machine", "workload"), chosen.view);
-  const narrow = (machine) => { // a machine offers its own workloads, so that no choice is empty
-    const at = [...filters.querySelectorAll("select")].indexOf(document.activeElement);
+  const choose = (name, title, part, wanted, change) => {
+    const options = [...new Set(part.map((row) => row[name]))];
+    chosen[name] = [ALL, ...options].find((one) => one === wanted) ?? options.find((one) => one.startsWith(`${wanted}, `)) ?? options[0];
+    makeSelect(filters, title, [...options.map((one) => [one, one || "any"]), [ALL, "All"]], change, chosen[name]);
+  };
+  const narrow = (machine) => {
+    const at = [...filters.querySelectorAll("select")].indexOf(document.activeElement), part = rowsOf();
+    const [machines, methods] = ["machine", "method"].map((name) => new Set(part.map((row) => row[name])).size);
+    const first = machines > 1 && machines * methods < 25 ? ALL : home.dataset.first;
     filters.replaceChildren();
     makeSelect(filters, "Quantity", [...views.keys()].map((name) => [name]), (name) => { chosen.view = name; narrow(); }, chosen.view);
-    for (const [name, wanted, change] of [["machine", machine ?? home.dataset.first, narrow], ["workload", home.dataset.workload, (one) => { chosen.workload = one; draw(); }]]) {
-      const part = name === "machine" ? rowsOf() : rowsOf("machine"), options = [...new Set(part.map((row) => row[name]))];
-      const first = [ALL, ...options].find((one) => one === wanted) ?? options.find((one) => one.startsWith(`${wanted}, `)) ?? options[0];
-      const few = !machine && name === "machine" && options.length > 1 && options.length * new Set(part.map((row) => row.method)).size < 25;
-      chosen[name] = few ? ALL : first;
-      makeSelect(filters, name === "machine" ? "Machine" : "Workload", [...options.map((one) => [one, one || "any"]), [ALL, "All"]], change, chosen[name]);
-    }
+    choose("machine", "Machine", part, machine ?? first, narrow);
+    choose("workload", "Workload", rowsOf("machine"), home.dataset.workload, (one) => { chosen.workload = one; draw(); }); // those that the machine has
     const table = Object.assign(document.createElement("button"), { type: "button", textContent: "Show in the table" });
     table.addEventListener("click", () => showInTable({ Study: home.dataset.study, Quantity: views.get(chosen.view)[0].quantity }));
     filters.append(table);
